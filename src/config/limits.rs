@@ -1,0 +1,63 @@
+//! Nothing grows without bound: what we keep, read and expose at most. Each
+//! limit has a counter or a data-quality mark for what it cut off.
+
+use serde::{Deserialize, Serialize};
+
+use super::units::Size;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Body of one HTTP response, decompressed.
+    pub response_size: Size,
+    /// One line of an event log.
+    pub line_size: Size,
+    /// One event log, decompressed.
+    pub log_size: Size,
+    /// Values kept of one measure of one stage attempt; beyond it that
+    /// measure has sums and no quantiles.
+    pub tasks_per_stage: usize,
+    /// Task spans kept in one application for replaying stages; beyond it
+    /// savings are estimated from quantiles.
+    pub task_spans: usize,
+    /// Stage attempts of one application; beyond it the cheapest are left
+    /// out.
+    pub stages: usize,
+    /// Slowest tasks kept of a stage attempt.
+    pub slowest_tasks: usize,
+    /// Applications held at once; beyond it new ones are skipped and counted.
+    pub applications: usize,
+    /// Stage attempts of one application that get series, costliest first.
+    pub stages_exported: usize,
+    /// Executors of one application that get series.
+    pub executors_exported: usize,
+    /// Findings of one application that get series, costliest first.
+    pub findings_exported: usize,
+    /// Series of one exposition.
+    pub series: usize,
+    /// Characters of a label value.
+    pub label_length: usize,
+    /// Event logs parsed at the same time.
+    pub concurrent_logs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            response_size: Size::mib(64),
+            line_size: Size::mib(64),
+            log_size: Size::gib(64),
+            tasks_per_stage: 1_000_000,
+            task_spans: 2_000_000,
+            stages: 100_000,
+            slowest_tasks: 20,
+            applications: 1_000,
+            stages_exported: 20,
+            executors_exported: 100,
+            findings_exported: 20,
+            series: 500_000,
+            label_length: 128,
+            concurrent_logs: 2,
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! When each rule fires. Every default names its source.
+//!
+//! In the configuration file:
+//!
+//! ```yaml
+//! thresholds:
+//!   data_skew:
+//!     run_time_ratio: 6
+//!   gc_pressure:
+//!     enabled: false
+//! ```
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::units::{Size, Span};
+
+/// Thresholds of all rules.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Thresholds {
+    pub cost: Cost,
+    pub data_skew: DataSkew,
+    pub straggler: Straggler,
+    pub spill: Spill,
+    pub gc_pressure: GcPressure,
+    pub io_bound: IoBound,
+    pub partitioning: Partitioning,
+    pub scheduling_delay: SchedulingDelay,
+    pub task_failures: TaskFailures,
+    pub stage_retries: StageRetries,
+    pub executor_lost: ExecutorLost,
+    pub job_failed: JobFailed,
+}
+
+/// What a finding must save to be said, and to be loud. The 0.5 % floor is
+/// the band that SparkForensics uses below which a stage is not looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cost {
+    /// Emitted from this share of the run ...
+    pub emit_ratio: f64,
+    /// ... or from this much, whichever is less.
+    pub emit_at: Span,
+    /// Below this: `info`.
+    pub warning_at: Span,
+    pub warning_ratio: f64,
+    pub critical_at: Span,
+    pub critical_ratio: f64,
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Self {
+            emit_ratio: 0.005,
+            emit_at: Span::seconds(60),
+            warning_at: Span::seconds(5),
+            warning_ratio: 0.01,
+            critical_at: Span::seconds(300),
+            critical_ratio: 0.2,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataSkew {
+    pub enabled: bool,
+    /// Slowest task's run time to the typical one, 10 tasks and more. Dr.
+    /// Elephant's stage skew warns from 2 to 8, AQE's skew join from 5.
+    pub run_time_ratio: f64,
+    /// The same for fewer than 10 tasks.
+    pub run_time_ratio_few_tasks: f64,
+    /// Slowest task's records to the typical ones.
+    pub records_ratio: f64,
+    /// Records ratio over bytes ratio from which the hot key is called
+    /// compressible: AQE looks at compressed bytes.
+    pub compressible_ratio: f64,
+}
+
+impl Default for DataSkew {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            run_time_ratio: 4.0,
+            run_time_ratio_few_tasks: 3.0,
+            records_ratio: 2.0,
+            compressible_ratio: 2.0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Straggler {
+    pub enabled: bool,
+    pub run_time_ratio: f64,
+    pub run_time_ratio_few_tasks: f64,
+    /// Deserialization to duration from which the executor was cold.
+    pub cold_deserialize_ratio: f64,
+    /// Stages in which a host must be slow to be called so ...
+    pub slow_host_stages: u32,
+    /// ... or the share of the slow tasks that it holds.
+    pub slow_host_share: f64,
+}
+
+impl Default for Straggler {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            run_time_ratio: 4.0,
+            run_time_ratio_few_tasks: 3.0,
+            cold_deserialize_ratio: 0.3,
+            slow_host_stages: 3,
+            slow_host_share: 0.75,
+        }
+    }
+}
+
+/// Ratios are those of Dr. Elephant's execution memory spill heuristic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spill {
+    pub enabled: bool,
+    /// Disk spill over the largest of input, output, shuffle read and write.
+    pub ratio: f64,
+    /// Needed besides the ratio: this much on disk ...
+    pub disk_bytes: Size,
+    /// ... or this much in memory.
+    pub memory_bytes: Size,
+    pub warning_ratio: f64,
+    pub warning_bytes: Size,
+    pub critical_ratio: f64,
+    pub critical_bytes: Size,
+}
+
+impl Default for Spill {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            ratio: 0.01,
+            disk_bytes: Size::mib(16),
+            memory_bytes: Size::mib(256),
+            warning_ratio: 0.10,
+            warning_bytes: Size::gib(1),
+            critical_ratio: 0.25,
+            critical_bytes: Size::gib(10),
+        }
+    }
+}
+
+/// 10 % is where Spark's own UI turns an executor red (SPARK-12149), 20 %
+/// Dr. Elephant's critical.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GcPressure {
+    pub enabled: bool,
+    pub warning_ratio: f64,
+    pub critical_ratio: f64,
+    pub stage_run_time: Span,
+    pub median_task: Span,
+}
+
+impl Default for GcPressure {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            warning_ratio: 0.10,
+            critical_ratio: 0.20,
+            stage_run_time: Span::seconds(10),
+            median_task: Span::millis(100),
+        }
+    }
+}
+
+/// 3 MB/s per core is the figure of Databricks' guide to the Spark UI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IoBound {
+    pub enabled: bool,
+    /// Bytes per second and core, MB being 10^6.
+    pub bytes_per_second_per_core: f64,
+    /// Not where this much of the data was spilled.
+    pub spill_ratio: f64,
+    /// Not where the slowest task takes this many times the median.
+    pub run_time_ratio: f64,
+    /// Not where executor CPU time is at least this share of run time.
+    pub cpu_ratio: f64,
+}
+
+impl Default for IoBound {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            bytes_per_second_per_core: 3_000_000.0,
+            spill_ratio: 0.01,
+            run_time_ratio: 3.0,
+            cpu_ratio: 0.5,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Partitioning {
+    pub enabled: bool,
+    /// Fewer tasks than cores matters in stages with this share of the run.
+    pub few_tasks_ratio: f64,
+    /// DataFlint's smallTasks: more tasks than this ...
+    pub many_tasks: u64,
+    /// ... with a median below this.
+    pub small_task: Span,
+    /// DataFlint's maxPartitionToBig: bytes of the largest task.
+    pub task_bytes: Size,
+    /// What a partition should hold, for the suggested count
+    /// (`spark.sql.files.maxPartitionBytes`).
+    pub target_bytes: Size,
+}
+
+impl Default for Partitioning {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            few_tasks_ratio: 0.05,
+            many_tasks: 5_000,
+            small_task: Span::millis(500),
+            task_bytes: Size::gib(5),
+            target_bytes: Size::mib(128),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SchedulingDelay {
+    pub enabled: bool,
+    pub at: Span,
+    pub ratio: f64,
+}
+
+impl Default for SchedulingDelay {
+    fn default() -> Self {
+        Self { enabled: true, at: Span::seconds(10), ratio: 0.05 }
+    }
+}
+
+/// 5 % is SparkForensics' warning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskFailures {
+    pub enabled: bool,
+    pub ratio: f64,
+    pub attempts: u64,
+}
+
+impl Default for TaskFailures {
+    fn default() -> Self {
+        Self { enabled: true, ratio: 0.05, attempts: 3 }
+    }
+}
+
+/// 30 s is SparkForensics' floor for retry waste.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StageRetries {
+    pub enabled: bool,
+    /// Repeated run time from which it warns.
+    pub warning_at: Span,
+}
+
+impl Default for StageRetries {
+    fn default() -> Self {
+        Self { enabled: true, warning_at: Span::seconds(30) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExecutorLost {
+    pub enabled: bool,
+}
+
+impl Default for ExecutorLost {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobFailed {
+    pub enabled: bool,
+}
+
+impl Default for JobFailed {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+impl Cost {
+    /// The saving from which a finding is emitted in a run of `duration`.
+    pub fn emit_floor(&self, duration: Duration) -> Duration {
+        duration.mul_f64(self.emit_ratio.clamp(0.0, 1.0)).min(self.emit_at.get())
+    }
+}

@@ -1,0 +1,263 @@
+//! What a rule says when it fires.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::model::StageId;
+
+/// Each rule by its public name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    DataSkew,
+    Straggler,
+    Spill,
+    GcPressure,
+    IoBound,
+    Partitioning,
+    SchedulingDelay,
+    TaskFailures,
+    StageRetries,
+    ExecutorLost,
+    JobFailed,
+}
+
+impl Rule {
+    pub const ALL: [Self; 11] = [
+        Self::DataSkew,
+        Self::Straggler,
+        Self::Spill,
+        Self::GcPressure,
+        Self::IoBound,
+        Self::Partitioning,
+        Self::SchedulingDelay,
+        Self::TaskFailures,
+        Self::StageRetries,
+        Self::ExecutorLost,
+        Self::JobFailed,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DataSkew => "data_skew",
+            Self::Straggler => "straggler",
+            Self::Spill => "spill",
+            Self::GcPressure => "gc_pressure",
+            Self::IoBound => "io_bound",
+            Self::Partitioning => "partitioning",
+            Self::SchedulingDelay => "scheduling_delay",
+            Self::TaskFailures => "task_failures",
+            Self::StageRetries => "stage_retries",
+            Self::ExecutorLost => "executor_lost",
+            Self::JobFailed => "job_failed",
+        }
+    }
+}
+
+/// Why, in a closed list: safe as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    HotKey,
+    CompressibleHotKey,
+    InputFiles,
+    ColdExecutor,
+    SlowHost,
+    Gc,
+    FetchWait,
+    Locality,
+    CoresBusy,
+    NoExecutors,
+    NoExecutor,
+    Driver,
+    HeapOom,
+    ContainerMemory,
+    Killed,
+    Preempted,
+    Decommissioned,
+    Heartbeat,
+    NodeLost,
+    SlowVectorised,
+    Unknown,
+}
+
+impl Cause {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HotKey => "hot_key",
+            Self::CompressibleHotKey => "compressible_hot_key",
+            Self::InputFiles => "input_files",
+            Self::ColdExecutor => "cold_executor",
+            Self::SlowHost => "slow_host",
+            Self::Gc => "gc",
+            Self::FetchWait => "fetch_wait",
+            Self::Locality => "locality",
+            Self::CoresBusy => "cores_busy",
+            Self::NoExecutors => "no_executors",
+            Self::NoExecutor => "no_executor",
+            Self::Driver => "driver",
+            Self::HeapOom => "heap_oom",
+            Self::ContainerMemory => "container_memory",
+            Self::Killed => "killed",
+            Self::Preempted => "preempted",
+            Self::Decommissioned => "decommissioned",
+            Self::Heartbeat => "heartbeat",
+            Self::NodeLost => "node_lost",
+            Self::SlowVectorised => "slow_vectorised",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How bad, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Info,
+    Warning,
+    Critical,
+}
+
+impl Severity {
+    pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Critical];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// Whose problem it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    Data,
+    Resources,
+    Configuration,
+}
+
+/// How far to believe it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+/// What the finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Subject {
+    Application,
+    Job { job_id: u32 },
+    Stage { stage_id: u32, stage_attempt_id: u32 },
+    Executor { executor_id: String },
+    Host { host: String },
+    ConfigurationKey { key: String },
+}
+
+impl Subject {
+    /// The word of its kind, as in the `subject` label.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::Job { .. } => "job",
+            Self::Stage { .. } => "stage",
+            Self::Executor { .. } => "executor",
+            Self::Host { .. } => "host",
+            Self::ConfigurationKey { .. } => "configuration_key",
+        }
+    }
+}
+
+impl From<StageId> for Subject {
+    fn from(id: StageId) -> Self {
+        Self::Stage { stage_id: id.stage, stage_attempt_id: id.attempt }
+    }
+}
+
+/// The unit of an evidence value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    Seconds,
+    Bytes,
+    BytesPerSecond,
+    Ratio,
+    Count,
+}
+
+/// One number that the finding rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    pub name: &'static str,
+    pub value: f64,
+    pub unit: Unit,
+    /// What it was held against; `None` where it only illustrates.
+    pub threshold: Option<f64>,
+    /// Where it was read: `stage 3.0`, `task 17 on executor 2`.
+    pub from: String,
+}
+
+/// What would be saved without the fault.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Impact {
+    /// Of the run's wall time; `None` where Spark gives no time for the fault.
+    pub wall: Option<Duration>,
+    /// Core-seconds; `None` likewise.
+    pub core: Option<Duration>,
+}
+
+/// Where a change is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Where {
+    Conf,
+    Sql,
+    Data,
+    Resources,
+}
+
+/// One thing to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    pub change: String,
+    #[serde(rename = "where")]
+    pub place: Where,
+    /// When it does not help.
+    pub not_when: Option<String>,
+}
+
+/// One thing that is wrong with a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub rule: Rule,
+    pub cause: Option<Cause>,
+    pub severity: Severity,
+    pub kind: FindingKind,
+    pub subject: Subject,
+    /// One line with its numbers.
+    pub headline: String,
+    pub evidence: Vec<Evidence>,
+    pub impact: Impact,
+    pub confidence: Confidence,
+    /// In order of expected gain.
+    pub advice: Vec<Advice>,
+}
+
+impl Finding {
+    /// The stage attempt it is about, if any.
+    pub fn stage(&self) -> Option<StageId> {
+        match self.subject {
+            Subject::Stage { stage_id, stage_attempt_id } => {
+                Some(StageId { stage: stage_id, attempt: stage_attempt_id })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Watches Apache Spark from outside and says what is wrong.
+//!
+//! Data flows one way through the folders below, and each imports only from
+//! those that stand above it (`tests/architecture.rs` holds them to it):
+//!
+//! ```text
+//! config/     what the operator may say
+//! telemetry/  the daemon's own events: log line and counter in one
+//! model/      what an application is
+//! fetch/      bytes in over HTTP
+//! rest/       Spark's REST API  -> model
+//! eventlog/   Spark's event log -> model
+//! discover/   where applications are
+//! diagnose/   model -> findings
+//! report/     one diagnosis for a person
+//! metrics/    the catalogue, and the snapshot built from it
+//! watch/      the daemon: schedule, politeness, retention
+//! expose/     snapshot -> HTTP
+//! cli/        one file a command
+//! ```
+//!
+//! Follow one number: a task's run time enters in [`eventlog`] or [`rest`],
+//! sits in a stage's [`model::Distribution`], makes a finding in
+//! [`diagnose`], becomes a sample in [`metrics`] and leaves through
+//! [`expose`]. It never goes back.
+
+pub mod config;
+pub mod diagnose;
+pub mod model;

@@ -1,0 +1,251 @@
+//! One run of a Spark application.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{CachedRdd, Configuration, Executor, Job, Kind, Stage};
+
+/// What tells one run from another: the operator's name for the cluster,
+/// Spark's application id and, where the resource manager starts several, the
+/// attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId {
+    pub cluster: String,
+    pub app_id: String,
+    /// `None` outside YARN cluster mode.
+    pub attempt_id: Option<String>,
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.cluster, self.app_id)?;
+        match &self.attempt_id {
+            Some(attempt) => write!(f, "/{attempt}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where a run was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// REST API of the driver's own UI.
+    Driver,
+    /// REST API of a History Server.
+    HistoryServer,
+    /// An event log in a directory.
+    EventLog,
+}
+
+impl Source {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Driver => "driver",
+            Self::HistoryServer => "history_server",
+            Self::EventLog => "event_log",
+        }
+    }
+}
+
+/// How a run stands, or how it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Running,
+    Succeeded,
+    /// Non-zero exit code, or a resource manager said so.
+    Failed,
+    Killed,
+    Cancelled,
+    /// Its source says it is gone, without an ApplicationEnd.
+    Lost,
+    /// Ended, and nothing tells how (Spark wrote no exit code before 4.0), or
+    /// a log that stopped without an end.
+    Unknown,
+}
+
+impl State {
+    pub const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Killed,
+        Self::Cancelled,
+        Self::Lost,
+        Self::Unknown,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+            Self::Cancelled => "cancelled",
+            Self::Lost => "lost",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What is wrong with the data itself. Rules that need the missing part stay
+/// silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataQuality {
+    /// The log ends in the middle of a line or of a compressed frame.
+    LogTruncated,
+    /// The log has no ApplicationEnd: the application runs, or was lost.
+    LogIncomplete,
+    /// The History Server compacted the log: events of finished jobs are gone.
+    LogCompacted,
+    /// Lines that are not an event: skipped.
+    BadLines,
+    /// Lines over the length limit: skipped.
+    LongLines,
+    /// No ApplicationStart: id taken from the file name.
+    NoApplicationStart,
+    /// Spark's listener bus dropped events: counts may be low.
+    DroppedEvents,
+    /// Stages were evicted from the driver's lists before we saw them.
+    StagesEvicted,
+    /// Tasks were evicted from the driver's lists, or exceed our limit:
+    /// quantiles of that stage are absent.
+    TasksEvicted,
+    /// Task ends without metrics (lost executors): their work is not counted.
+    MissingTaskMetrics,
+    /// More stage attempts than `limits.stages`: the cheapest are left out.
+    StagesOmitted,
+    /// ZGC or Shenandoah: Spark adds up concurrent cycles as if they stopped
+    /// the program, so GC fractions mean nothing.
+    ConcurrentGc,
+    /// One or more REST endpoints did not answer.
+    EndpointsMissing,
+    /// Negative or absurd numbers were dropped.
+    ImplausibleValues,
+}
+
+impl DataQuality {
+    pub const ALL: [Self; 14] = [
+        Self::LogTruncated,
+        Self::LogIncomplete,
+        Self::LogCompacted,
+        Self::BadLines,
+        Self::LongLines,
+        Self::NoApplicationStart,
+        Self::DroppedEvents,
+        Self::StagesEvicted,
+        Self::TasksEvicted,
+        Self::MissingTaskMetrics,
+        Self::StagesOmitted,
+        Self::ConcurrentGc,
+        Self::EndpointsMissing,
+        Self::ImplausibleValues,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LogTruncated => "log_truncated",
+            Self::LogIncomplete => "log_incomplete",
+            Self::LogCompacted => "log_compacted",
+            Self::BadLines => "bad_lines",
+            Self::LongLines => "long_lines",
+            Self::NoApplicationStart => "no_application_start",
+            Self::DroppedEvents => "dropped_events",
+            Self::StagesEvicted => "stages_evicted",
+            Self::TasksEvicted => "tasks_evicted",
+            Self::MissingTaskMetrics => "missing_task_metrics",
+            Self::StagesOmitted => "stages_omitted",
+            Self::ConcurrentGc => "concurrent_gc",
+            Self::EndpointsMissing => "endpoints_missing",
+            Self::ImplausibleValues => "implausible_values",
+        }
+    }
+}
+
+/// One run of a Spark application, as far as its source tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Application {
+    pub id: RunId,
+    pub name: String,
+    /// Of the application, not of the History Server that shows it.
+    pub spark_version: Option<String>,
+    pub user: Option<String>,
+    pub source: Source,
+    pub kind: Kind,
+    pub state: State,
+    pub start: Option<Timestamp>,
+    /// `None` while it runs, or where the end is not known.
+    pub end: Option<Timestamp>,
+    /// The latest moment this data speaks of, on Spark's own clock where the
+    /// source carries one (the last event of a log), else on ours.
+    pub observed: Timestamp,
+    pub exit_code: Option<i32>,
+    pub configuration: Configuration,
+    /// Ascending by id.
+    pub jobs: Vec<Job>,
+    /// Every stage attempt, ascending by (stage id, attempt), skipped ones
+    /// included.
+    pub stages: Vec<Stage>,
+    /// Without the driver (see [`Application::local_mode`]); removed ones
+    /// included.
+    pub executors: Vec<Executor>,
+    pub cached: Vec<CachedRdd>,
+    pub data_quality: BTreeSet<DataQuality>,
+    /// Stage attempts left out of `stages` (evicted by Spark, or over our
+    /// limit).
+    pub stages_omitted: u64,
+}
+
+impl Application {
+    /// A run of which nothing but its identity is known yet.
+    pub fn new(id: RunId, source: Source, observed: Timestamp) -> Self {
+        Self {
+            name: id.app_id.clone(),
+            id,
+            spark_version: None,
+            user: None,
+            source,
+            kind: Kind::Batch,
+            state: State::Unknown,
+            start: None,
+            end: None,
+            observed,
+            exit_code: None,
+            configuration: Configuration::default(),
+            jobs: Vec::new(),
+            stages: Vec::new(),
+            executors: Vec::new(),
+            cached: Vec::new(),
+            data_quality: BTreeSet::new(),
+            stages_omitted: 0,
+        }
+    }
+
+    /// Start to end, or to the latest observation while it runs. Never
+    /// negative, whatever the clocks say.
+    pub fn duration(&self) -> Option<Duration> {
+        Some(span(self.start?, self.end.unwrap_or(self.observed)))
+    }
+
+    /// In local mode the driver is the only executor: Spark calls it `driver`
+    /// and it is kept among [`Application::executors`].
+    pub fn local_mode(&self) -> bool {
+        self.executors.iter().any(|executor| executor.id == "driver")
+    }
+
+    pub fn has(&self, quality: DataQuality) -> bool {
+        self.data_quality.contains(&quality)
+    }
+}
+
+/// Time from `from` to `to`; zero where `to` is earlier (clocks of driver and
+/// executors differ).
+pub(crate) fn span(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
+}

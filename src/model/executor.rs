@@ -1,0 +1,50 @@
+//! An executor: what was bought, and what became of it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// One executor. `driver` appears only in local mode, where it runs tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executor {
+    pub id: String,
+    pub host: String,
+    pub cores: u32,
+    pub resource_profile_id: u32,
+    pub added: Option<Timestamp>,
+    pub removed: Option<Timestamp>,
+    /// Spark's free text, cut to its first lines.
+    pub removed_reason: Option<String>,
+    pub totals: ExecutorTotals,
+    /// Storage memory in use now; REST only.
+    pub storage_memory_used_bytes: Option<u64>,
+    /// Storage memory that could be used (`maxMemory`).
+    pub storage_memory_bytes: Option<u64>,
+    /// Peak heap; `None` where Spark took no sample (it then says 0 or -1).
+    pub peak_heap_bytes: Option<u64>,
+}
+
+/// What the tasks of one executor did in all.
+///
+/// `task_time` is the sum of task durations (not uptime), `gc_time` the sum
+/// over tasks, so that concurrent tasks count the same pause several times:
+/// only their ratio means something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExecutorTotals {
+    pub active_tasks: u64,
+    pub succeeded_tasks: u64,
+    pub failed_tasks: u64,
+    pub task_time: Duration,
+    pub gc_time: Duration,
+    pub input_bytes: u64,
+    pub shuffle_read_bytes: u64,
+    pub shuffle_write_bytes: u64,
+}
+
+impl Executor {
+    /// Whether it was there at any moment of `[from, to]`.
+    pub fn alive_between(&self, from: Timestamp, to: Timestamp) -> bool {
+        self.added.is_none_or(|added| added <= to)
+            && self.removed.is_none_or(|removed| removed >= from)
+    }
+}

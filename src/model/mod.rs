@@ -1,0 +1,29 @@
+//! What a Spark application is, whoever told us: the REST API of a driver or
+//! a History Server ([`crate::rest`]), or an event log ([`crate::eventlog`]).
+//!
+//! The types are plain data. Times are [`jiff::Timestamp`], time spans are
+//! [`std::time::Duration`], sizes are bytes in a `u64`: conversions from
+//! Spark's mixture of milliseconds and nanoseconds happen where the data
+//! comes in, never here. What a source cannot tell is `None`, never 0.
+
+mod application;
+mod configuration;
+mod distribution;
+mod executor;
+mod failure;
+mod job;
+mod kind;
+mod stage;
+mod storage;
+mod task;
+
+pub use application::{Application, DataQuality, RunId, Source, State};
+pub use configuration::{Configuration, ResourceProfile};
+pub use distribution::{Column, Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
+pub use executor::{Executor, ExecutorTotals};
+pub use failure::FailureClass;
+pub use job::{Job, JobStatus};
+pub use kind::Kind;
+pub use stage::{ExecutorShare, Measures, Stage, StageId, StageStatus, TaskCounts, TaskSpan};
+pub use storage::CachedRdd;
+pub use task::{Task, TaskMetrics, TaskStatus};

@@ -1,0 +1,201 @@
+//! A stage attempt: counts, measures, its slowest tasks, and when its tasks
+//! ran.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::application::span;
+use super::{Distribution, FailureClass, Task};
+
+/// A stage id and its attempt: what Spark calls stage 3.0, stage 3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StageId {
+    pub stage: u32,
+    pub attempt: u32,
+}
+
+impl fmt::Display for StageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.stage, self.attempt)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStatus {
+    Pending,
+    Active,
+    Complete,
+    Failed,
+    /// Its output was there already: it never ran.
+    Skipped,
+}
+
+impl StageStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Active => "active",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// How many tasks, and how they ended. A retried or speculative task counts
+/// once per attempt, so `succeeded` can exceed `total`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// Partitions this attempt was asked to compute.
+    pub total: u64,
+    pub active: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub killed: u64,
+}
+
+/// The measures of a stage attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measures {
+    pub run_time: Distribution<Duration>,
+    pub cpu_time: Distribution<Duration>,
+    pub deserialize_time: Distribution<Duration>,
+    pub gc_time: Distribution<Duration>,
+    pub scheduler_delay: Distribution<Duration>,
+    pub fetch_wait_time: Distribution<Duration>,
+    pub shuffle_write_time: Distribution<Duration>,
+    /// Input plus shuffle records of a task.
+    pub records_read: Distribution<u64>,
+    /// Output plus shuffle records of a task.
+    pub records_written: Distribution<u64>,
+    pub input_bytes: Distribution<u64>,
+    pub input_records: Distribution<u64>,
+    pub output_bytes: Distribution<u64>,
+    pub output_records: Distribution<u64>,
+    pub shuffle_read_bytes: Distribution<u64>,
+    pub shuffle_read_records: Distribution<u64>,
+    pub shuffle_write_bytes: Distribution<u64>,
+    pub shuffle_write_records: Distribution<u64>,
+    pub memory_spilled_bytes: Distribution<u64>,
+    pub disk_spilled_bytes: Distribution<u64>,
+    pub peak_execution_memory_bytes: Distribution<u64>,
+}
+
+/// What one executor did in one stage attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutorShare {
+    pub executor_id: String,
+    pub host: String,
+    /// Successful tasks.
+    pub tasks: u64,
+    /// Their run time in all.
+    pub run_time: Duration,
+}
+
+/// When one task attempt ran: enough to replay the stage on its slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskSpan {
+    /// Milliseconds since the epoch.
+    pub launched_ms: i64,
+    /// Launch to finish, in milliseconds.
+    pub duration_ms: u32,
+    pub run_ms: u32,
+    pub gc_ms: u32,
+    /// Index into [`super::Application::executors`]; `u32::MAX` where the
+    /// executor is not known.
+    pub executor: u32,
+    pub succeeded: bool,
+}
+
+/// One attempt of one stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    pub id: StageId,
+    /// Call site of its last operation. Text of the program: never a label.
+    pub name: String,
+    pub status: StageStatus,
+    pub submitted: Option<Timestamp>,
+    pub first_task_launched: Option<Timestamp>,
+    /// `None` while it runs and for stages that never ran.
+    pub completed: Option<Timestamp>,
+    /// First lines of Spark's text.
+    pub failure_reason: Option<String>,
+    /// Jobs that listed the stage.
+    pub job_ids: Vec<u32>,
+    pub rdd_ids: Vec<u64>,
+    /// Names of the operations its RDDs come from (`Exchange`,
+    /// `InMemoryTableScan`, `Scan parquet`): from logs only.
+    pub operations: Vec<String>,
+    /// Whether it reads a cached table, where Spark counts batches as
+    /// records; `None` where the source does not tell.
+    pub reads_cache: Option<bool>,
+    pub resource_profile_id: u32,
+    pub tasks: TaskCounts,
+    /// Failed attempts by class; kills and refused commits included. `None`
+    /// where the source does not tell.
+    pub failures: Option<BTreeMap<FailureClass, u64>>,
+    /// Exception class seen in most failures (`java.lang.ArithmeticException`).
+    pub failure_example: Option<String>,
+    pub measures: Measures,
+    /// Successful attempts with the longest run time, longest first, all
+    /// numbers of each. Holds every successful attempt where there are fewer
+    /// than 10.
+    pub slowest: Vec<Task>,
+    /// Empty where the source does not tell.
+    pub executors: Vec<ExecutorShare>,
+    /// Every attempt in launch order; `None` from REST and beyond the limits.
+    pub timeline: Option<Vec<TaskSpan>>,
+}
+
+impl Stage {
+    /// A stage attempt of which only the id is known.
+    pub fn new(id: StageId) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            status: StageStatus::Pending,
+            submitted: None,
+            first_task_launched: None,
+            completed: None,
+            failure_reason: None,
+            job_ids: Vec::new(),
+            rdd_ids: Vec::new(),
+            operations: Vec::new(),
+            reads_cache: None,
+            resource_profile_id: 0,
+            tasks: TaskCounts::default(),
+            failures: None,
+            failure_example: None,
+            measures: Measures::default(),
+            slowest: Vec::new(),
+            executors: Vec::new(),
+            timeline: None,
+        }
+    }
+
+    /// Submission to completion, or to `now` while it is active; `None` for
+    /// a stage that never ran.
+    pub fn wall(&self, now: Timestamp) -> Option<Duration> {
+        Some(span(self.submitted?, self.ended(now)?))
+    }
+
+    /// First launch to completion, or to `now` while active: the time in
+    /// which its tasks ran.
+    pub fn running_span(&self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let from = self.first_task_launched?;
+        Some((from, self.ended(now)?.max(from)))
+    }
+
+    fn ended(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.status {
+            StageStatus::Active => Some(now),
+            StageStatus::Complete | StageStatus::Failed => self.completed,
+            StageStatus::Pending | StageStatus::Skipped => None,
+        }
+    }
+}
