@@ -26,4 +26,5 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod fetch;
 pub mod model;
