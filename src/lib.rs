@@ -27,3 +27,4 @@
 pub mod config;
 pub mod diagnose;
 pub mod model;
+pub mod telemetry;
