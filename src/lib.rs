@@ -26,4 +26,6 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod fetch;
 pub mod model;
+pub mod telemetry;

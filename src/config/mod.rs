@@ -1,10 +1,17 @@
 //! What the operator may say, with its meaning, its default and its checks.
 
+mod http;
 mod limits;
+mod secret;
+mod server_url;
 mod thresholds;
 mod units;
 
+pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use limits::Limits;
+pub use secret::Secret;
+pub use server_url::ServerUrl;
+pub(crate) use server_url::host_and_port;
 pub use thresholds::{
     Cost, DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay,
     Spill, StageRetries, Straggler, TaskFailures, Thresholds,

@@ -1,0 +1,23 @@
+//! Bytes in over HTTP: the one client through which all of Spark's servers
+//! are asked.
+//!
+//! It only ever sends GET, follows no redirect (Spark's API sends none: one
+//! means a proxy or a login page, and our credentials are not for them),
+//! keeps at most a few requests in flight per server, and reads every body
+//! as a stream with a limit on its decompressed size. [`crate::rest`] and
+//! [`crate::discover`] say what to ask; `watch` says when, and reads
+//! [`HttpClient::statistics`].
+
+mod body;
+mod client;
+mod credentials;
+mod decode;
+mod error;
+mod statistics;
+mod text;
+mod tls;
+
+pub use client::{FetchLimits, HttpClient, Request, Timeouts};
+pub use decode::Elements;
+pub use error::{ClientError, FetchError, FetchErrorKind};
+pub use statistics::{EndpointCounts, Meter};

@@ -1,0 +1,40 @@
+//! Words that become label values of the daemon's own metrics.
+//!
+//! A word used in an event but missing here still counts; being listed means
+//! that its series stands at 0 from the start, so that `rate()` sees the first
+//! increase and a dashboard shows "none" instead of "no data".
+
+/// What is asked of a Spark REST API.
+pub const ENDPOINTS: [&str; 11] = [
+    "version",
+    "applications",
+    "jobs",
+    "stages",
+    "task_summary",
+    "task_list",
+    "executors",
+    "environment",
+    "storage_rdd",
+    "metrics",
+    "logs",
+];
+
+/// How a request can fail.
+pub const FETCH_ERROR_KINDS: [&str; 6] =
+    ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application"];
+
+/// Why an event log could not be read at all.
+pub const LOG_FAILURES: [&str; 4] = ["unreadable", "unsupported", "too_large", "not_an_event_log"];
+
+/// Why an application that a source showed has no series.
+pub const SKIPPED: [&str; 4] = ["limit", "lookback", "unreadable", "in_progress"];
+
+/// Why a series was left out of an exposition.
+pub const SERIES_DROPPED: [&str; 6] = [
+    "series_limit",
+    "stages_limit",
+    "executors_limit",
+    "findings_limit",
+    "duplicate_run",
+    "targets_limit",
+];

@@ -1,0 +1,22 @@
+//! The daemon's own events: what it tells its operator about itself.
+//!
+//! Each thing that can happen is one struct in [`events`]; its `emit` writes
+//! the log line *and* bumps the counter in [`Telemetry`], so that log and
+//! metric cannot disagree and a call site stays one line. [`Telemetry`] is
+//! made once in `main`, handed around in an `Arc`, and copied by
+//! [`Telemetry::snapshot`] into each exposition. [`logging`] sets up where log
+//! lines go and what they look like.
+//!
+//! This folder stands above all data folders and knows nothing of them: texts
+//! come in as strings, label values as words of a closed list.
+
+mod counters;
+pub mod events;
+mod labels;
+mod logfmt;
+pub mod logging;
+
+pub use counters::{
+    FetchCounts, LogCounts, Revision, TargetId, TargetStatus, Telemetry, TelemetrySnapshot,
+};
+pub use labels::{ENDPOINTS, FETCH_ERROR_KINDS, LOG_FAILURES, SERIES_DROPPED, SKIPPED};
