@@ -1,5 +1,6 @@
 //! What the operator may say, with its meaning, its default and its checks.
 
+mod file;
 mod http;
 mod limits;
 mod secret;
@@ -7,6 +8,7 @@ mod server_url;
 mod thresholds;
 mod units;
 
+pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use limits::Limits;
 pub use secret::Secret;

@@ -1,0 +1,44 @@
+# The commands of the project. `make demo` needs Rust only; `make test` fetches
+# what it lacks (tests/parts/) and runs everything that .ci/run runs.
+
+DEMO_ADDRESS ?= 127.0.0.1:10404
+# Warnings are errors here, not for whoever builds a release with a newer Rust.
+CLIPPY = cargo clippy --locked --all-targets -- -D warnings
+
+.PHONY: help demo test check bench collection docs
+
+help: ## What can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: ## Serve the recorded runs of examples/ and say where to look
+	cargo build --locked --quiet
+	@echo
+	@echo "Recorded runs of real Spark applications, healthy and ill. Look at"
+	@echo "  http://$(DEMO_ADDRESS)/         the applications and what is wrong with each"
+	@echo "  http://$(DEMO_ADDRESS)/metrics  the same for Prometheus (spark_finding)"
+	@echo "and, in another terminal, one of them as a person would read it:"
+	@echo "  cargo run --quiet -- diagnose examples/logs/hot_key"
+	@echo "Stop with Ctrl-C."
+	@echo
+	target/debug/spark-exporter --cluster.name demo --web.listen-address $(DEMO_ADDRESS) \
+	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*)))
+
+check: ## Format, lints, licences: no test, no network but crates.io
+	cargo fmt --all --check
+	$(CLIPPY)
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+	tests/parts/deny-check
+
+test: check ## Everything: real Spark, real Prometheus, every test
+	tests/parts/all
+	cargo test --locked --all-targets
+	cargo test --locked --doc
+
+bench: ## The figures of benches/README.md, as ratios in one run
+	cargo bench --locked
+
+collection: ## Record the runs of examples/ again, with real Spark
+	tests/spark/record
+
+docs: ## Write the generated documentation again
+	UPDATE_DOCS=1 cargo test --locked --quiet generated

@@ -1,0 +1,115 @@
+//! The command line: one file a command.
+
+mod check_config;
+mod diagnose;
+mod serve;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use diagnose::Diagnose;
+pub use serve::Serve;
+
+use crate::config::{Config, ConfigError, DEFAULT_CLUSTER};
+
+/// How a command ended, as the exit status says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// 0
+    Good,
+    /// 1: `diagnose` found something at or above `--fail-on`.
+    Found,
+    /// 2: something could not be read.
+    Unread,
+}
+
+impl Outcome {
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Found => 1,
+            Self::Unread => 2,
+        }
+    }
+}
+
+/// Watches Apache Spark from outside and says what is wrong.
+///
+/// Without a command it runs as a daemon: it reads Spark's REST API and event
+/// logs, works out what is wrong with each application, and serves that on
+/// /metrics for Prometheus and on a page for people. It only ever sends GET.
+#[derive(Debug, Parser)]
+#[command(
+    name = "spark-exporter",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+        spark-exporter --spark.url http://driver:4040\n      \
+        watch one running application\n  \
+        spark-exporter --spark.url https://history.example.org --event-log.dir /mnt/spark-events\n      \
+        watch what a History Server lists and what a directory holds\n  \
+        spark-exporter --config.file /etc/spark-exporter/config.yml\n      \
+        several clusters, credentials, thresholds\n  \
+        spark-exporter diagnose eventlog_v2_app-20261129101500-0001\n      \
+        what was wrong with one finished application\n\n\
+        Documentation: docs/ of the project, docs/configuration.md first."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub serve: Serve,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what is wrong with applications: logs, directories of logs, or URLs
+    Diagnose(Diagnose),
+    /// Check a configuration file and say what it means
+    CheckConfig {
+        /// The file that --config.file would be given
+        file: PathBuf,
+    },
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Configuration file (YAML); flags are added to it
+    #[arg(long = "config.file", value_name = "FILE")]
+    pub config_file: Option<PathBuf>,
+    /// Name of the cluster that sources on the command line form: the label
+    /// spark_cluster
+    #[arg(long = "cluster.name", value_name = "NAME", default_value = DEFAULT_CLUSTER)]
+    pub cluster_name: String,
+}
+
+impl Common {
+    fn config(&self) -> Result<Config, ConfigError> {
+        match &self.config_file {
+            Some(path) => Config::load(path),
+            None => Ok(Config::default()),
+        }
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+impl Cli {
+    /// Runs the command that was given.
+    pub fn run(self) -> anyhow::Result<Outcome> {
+        match self.command {
+            None => self.serve.run(),
+            Some(Command::Diagnose(diagnose)) => diagnose.run(),
+            Some(Command::CheckConfig { file }) => check_config::run(&file),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `diagnose --format json`: the documented, versioned form
+//! (`docs/diagnose-json.md`, `docs/diagnose.schema.json`).
+//!
+//! Seconds and bytes throughout, times in RFC 3339. What the source cannot
+//! tell is null, never 0. Fields are only ever added.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Diagnosed;
+use crate::diagnose::{Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject};
+use crate::model::{Distribution, Kind, Quantity, Source, Stage, StageStatus, State};
+
+/// Raised only when a field changes its meaning or goes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// All diagnosed runs as one pretty-printed JSON document with a final
+/// newline.
+pub fn json(runs: &[Diagnosed]) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        applications: runs.iter().map(ApplicationJson::from).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    applications: Vec<ApplicationJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ApplicationJson<'a> {
+    spark_cluster: &'a str,
+    app_id: &'a str,
+    attempt_id: Option<&'a str>,
+    app_name: &'a str,
+    spark_version: Option<&'a str>,
+    source: Source,
+    kind: Kind,
+    state: State,
+    start: Option<String>,
+    end: Option<String>,
+    duration_seconds: Option<f64>,
+    data_quality: Vec<&'static str>,
+    stages_omitted: u64,
+    stages: Vec<StageJson<'a>>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+impl<'a> From<&'a Diagnosed> for ApplicationJson<'a> {
+    fn from(run: &'a Diagnosed) -> Self {
+        let application = &run.application;
+        Self {
+            spark_cluster: &application.id.cluster,
+            app_id: &application.id.app_id,
+            attempt_id: application.id.attempt_id.as_deref(),
+            app_name: &application.name,
+            spark_version: application.spark_version.as_deref(),
+            source: application.source,
+            kind: application.kind,
+            state: application.state,
+            start: application.start.map(|time| time.to_string()),
+            end: application.end.map(|time| time.to_string()),
+            duration_seconds: application.duration().map(|duration| duration.as_secs_f64()),
+            data_quality: application.data_quality.iter().map(|mark| mark.as_str()).collect(),
+            stages_omitted: application.stages_omitted,
+            stages: application
+                .stages
+                .iter()
+                .map(|stage| StageJson::new(stage, application.observed))
+                .collect(),
+            findings: run.diagnosis.findings.iter().map(FindingJson::from).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StageJson<'a> {
+    stage_id: u32,
+    stage_attempt_id: u32,
+    name: &'a str,
+    status: StageStatus,
+    wall_seconds: Option<f64>,
+    tasks: u64,
+    tasks_succeeded: u64,
+    tasks_failed: u64,
+    tasks_killed: u64,
+    run_time_seconds: DistributionJson,
+    records_read: DistributionJson,
+    records_written: DistributionJson,
+    input_bytes: DistributionJson,
+    output_bytes: DistributionJson,
+    shuffle_read_bytes: DistributionJson,
+    shuffle_write_bytes: DistributionJson,
+    memory_spilled_bytes: DistributionJson,
+    disk_spilled_bytes: DistributionJson,
+    gc_seconds: DistributionJson,
+    deserialize_seconds: DistributionJson,
+    scheduler_delay_seconds: DistributionJson,
+    fetch_wait_seconds: DistributionJson,
+    peak_execution_memory_bytes: DistributionJson,
+}
+
+impl<'a> StageJson<'a> {
+    fn new(stage: &'a Stage, now: jiff::Timestamp) -> Self {
+        let measures = &stage.measures;
+        Self {
+            stage_id: stage.id.stage,
+            stage_attempt_id: stage.id.attempt,
+            name: &stage.name,
+            status: stage.status,
+            wall_seconds: stage.wall(now).map(|wall| wall.as_secs_f64()),
+            tasks: stage.tasks.total,
+            tasks_succeeded: stage.tasks.succeeded,
+            tasks_failed: stage.tasks.failed,
+            tasks_killed: stage.tasks.killed,
+            run_time_seconds: measures.run_time.into(),
+            records_read: measures.records_read.into(),
+            records_written: measures.records_written.into(),
+            input_bytes: measures.input_bytes.into(),
+            output_bytes: measures.output_bytes.into(),
+            shuffle_read_bytes: measures.shuffle_read_bytes.into(),
+            shuffle_write_bytes: measures.shuffle_write_bytes.into(),
+            memory_spilled_bytes: measures.memory_spilled_bytes.into(),
+            disk_spilled_bytes: measures.disk_spilled_bytes.into(),
+            gc_seconds: measures.gc_time.into(),
+            deserialize_seconds: measures.deserialize_time.into(),
+            scheduler_delay_seconds: measures.scheduler_delay.into(),
+            fetch_wait_seconds: measures.fetch_wait_time.into(),
+            peak_execution_memory_bytes: measures.peak_execution_memory_bytes.into(),
+        }
+    }
+}
+
+/// A number of the JSON document: whole for counts, with a fraction for
+/// seconds.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Number {
+    Count(u64),
+    Seconds(f64),
+}
+
+trait ToNumber: Quantity {
+    fn number(self) -> Number;
+}
+
+impl ToNumber for u64 {
+    fn number(self) -> Number {
+        Number::Count(self)
+    }
+}
+
+impl ToNumber for Duration {
+    fn number(self) -> Number {
+        Number::Seconds(self.as_secs_f64())
+    }
+}
+
+#[derive(Serialize)]
+struct DistributionJson {
+    count: Option<u64>,
+    sum: Option<Number>,
+    min: Option<Number>,
+    p25: Option<Number>,
+    median: Option<Number>,
+    p75: Option<Number>,
+    p95: Option<Number>,
+    max: Option<Number>,
+}
+
+impl<T: ToNumber> From<Distribution<T>> for DistributionJson {
+    fn from(distribution: Distribution<T>) -> Self {
+        let quantiles = distribution.quantiles;
+        Self {
+            count: distribution.count,
+            sum: distribution.sum.map(T::number),
+            min: quantiles.map(|q| q.min.number()),
+            p25: quantiles.map(|q| q.p25.number()),
+            median: quantiles.map(|q| q.median.number()),
+            p75: quantiles.map(|q| q.p75.number()),
+            p95: quantiles.map(|q| q.p95.number()),
+            max: quantiles.map(|q| q.max.number()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    rule: Rule,
+    cause: Option<Cause>,
+    severity: Severity,
+    kind: FindingKind,
+    subject: &'a Subject,
+    headline: &'a str,
+    evidence: &'a [Evidence],
+    impact: ImpactJson,
+    confidence: Confidence,
+    advice: &'a [Advice],
+}
+
+#[derive(Serialize)]
+struct ImpactJson {
+    wall_seconds: Option<f64>,
+    core_seconds: Option<f64>,
+}
+
+impl<'a> From<&'a Finding> for FindingJson<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        Self {
+            rule: finding.rule,
+            cause: finding.cause,
+            severity: finding.severity,
+            kind: finding.kind,
+            subject: &finding.subject,
+            headline: &finding.headline,
+            evidence: &finding.evidence,
+            impact: ImpactJson {
+                wall_seconds: finding.impact.wall.map(|wall| wall.as_secs_f64()),
+                core_seconds: finding.impact.core.map(|core| core.as_secs_f64()),
+            },
+            confidence: finding.confidence,
+            advice: &finding.advice,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The runs the daemon holds: which are the same, which of two readings is
+//! the better one, and when a finished run leaves.
+//!
+//! A run is known by [`RunId`] and its start: the same id with a start more
+//! than a second away is another run (Standalone and local ids collide).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::diagnose::Diagnosis;
+use crate::model::{Application, RunId, Source, State};
+
+/// Starts of one run may differ by this much between sources.
+const SAME_START_MS: i64 = 1_000;
+
+/// A run with what was found in it.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub application: Arc<Application>,
+    pub diagnosis: Arc<Diagnosis>,
+    /// When it was first read as finished; runs still going have none.
+    pub finished_read_at: Option<Timestamp>,
+}
+
+/// What became of a reading that was offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// A run not held before.
+    New,
+    /// Took the place of an older or poorer reading of the same run.
+    Replaced,
+    /// Replaced a running one by its finished form.
+    Finished,
+    /// The reading held is the better one.
+    Kept,
+    /// There is no room for another run.
+    NoRoom,
+}
+
+/// All runs held, by identity and start.
+#[derive(Debug, Default)]
+pub struct Registry {
+    runs: BTreeMap<(RunId, i64), Held>,
+}
+
+impl Registry {
+    /// Takes a reading in, unless a better one of the same run is held. At
+    /// most `limit` runs are held.
+    pub fn offer(
+        &mut self,
+        application: Arc<Application>,
+        diagnosis: Arc<Diagnosis>,
+        now: Timestamp,
+        limit: usize,
+    ) -> Offer {
+        let key = self.key_of(&application);
+        let finished = application.state != State::Running;
+        let offer = match self.runs.get(&key) {
+            Some(held) if !replaces(&application, &held.application) => return Offer::Kept,
+            Some(held) if finished && held.application.state == State::Running => Offer::Finished,
+            Some(_) => Offer::Replaced,
+            None if self.runs.len() >= limit => return Offer::NoRoom,
+            None => Offer::New,
+        };
+        let finished_read_at = finished.then(|| {
+            self.runs.get(&key).and_then(|held| held.finished_read_at).unwrap_or(now)
+        });
+        self.runs.insert(key, Held { application, diagnosis, finished_read_at });
+        offer
+    }
+
+    /// Whether a finished reading of this run is held already.
+    pub fn has_finished(&self, id: &RunId, start: Option<Timestamp>) -> bool {
+        self.runs_of(id).any(|(key, held)| {
+            held.application.state != State::Running && same_start(key.1, millis(start))
+        })
+    }
+
+    /// Drops finished runs whose retention is over: `retention` after the
+    /// run's end or after it was read, whichever is later. Returns what left.
+    pub fn expire(&mut self, now: Timestamp, retention: Duration) -> Vec<RunId> {
+        let mut expired = Vec::new();
+        self.runs.retain(|(id, _), held| {
+            let Some(read_at) = held.finished_read_at else { return true };
+            // A Spark clock ahead of ours must not keep a run for ever.
+            let end = held.application.end.unwrap_or(read_at).min(now);
+            let keep = now.duration_since(end.max(read_at)) < jiff_duration(retention);
+            if !keep {
+                expired.push(id.clone());
+            }
+            keep
+        });
+        expired
+    }
+
+    /// Removes one run, whatever its state.
+    pub fn remove(&mut self, application: &Application) {
+        let key = self.key_of(application);
+        self.runs.remove(&key);
+    }
+
+    /// The runs to show: of several with the same id, the one that started
+    /// last (labels do not carry the start). The second value counts the
+    /// others.
+    pub fn shown(&self) -> (Vec<Held>, u64) {
+        let mut shown: BTreeMap<&RunId, &Held> = BTreeMap::new();
+        for ((id, _), held) in &self.runs {
+            // Ascending by start: the last one stays.
+            shown.insert(id, held);
+        }
+        let hidden = self.runs.len() - shown.len();
+        (shown.into_values().cloned().collect(), hidden as u64)
+    }
+
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    fn runs_of(&self, id: &RunId) -> impl Iterator<Item = (&(RunId, i64), &Held)> {
+        self.runs
+            .range((id.clone(), i64::MIN)..=(id.clone(), i64::MAX))
+    }
+
+    /// The key of the held run that this is a reading of, or a new one.
+    fn key_of(&self, application: &Application) -> (RunId, i64) {
+        let start = millis(application.start);
+        let held = self.runs_of(&application.id).find(|(key, _)| same_start(key.1, start));
+        match held {
+            Some((key, _)) => key.clone(),
+            None => (application.id.clone(), start),
+        }
+    }
+}
+
+/// Whether a reading is at least as good as the one held: finished beats
+/// running, the event log beats REST (it has every task), and among equals
+/// the newer one wins.
+fn replaces(new: &Application, held: &Application) -> bool {
+    let rank = |application: &Application| {
+        let finished = application.state != State::Running;
+        let source = match application.source {
+            Source::EventLog => 2,
+            Source::HistoryServer => 1,
+            Source::Driver => 0,
+        };
+        // A driver that vanished leaves a run that nobody saw end: any source
+        // that saw more is better.
+        let seen_end = application.end.is_some();
+        (finished && seen_end, if finished { source } else { 0 })
+    };
+    rank(new) >= rank(held)
+}
+
+fn same_start(one: i64, other: i64) -> bool {
+    one.abs_diff(other) <= SAME_START_MS.unsigned_abs()
+}
+
+fn millis(start: Option<Timestamp>) -> i64 {
+    start.map_or(0, Timestamp::as_millisecond)
+}
+
+fn jiff_duration(duration: Duration) -> jiff::SignedDuration {
+    jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn run(cluster: &str, start: i64, source: Source, state: State) -> Arc<Application> {
+        let id = RunId {
+            cluster: cluster.to_owned(),
+            app_id: "app-1".to_owned(),
+            attempt_id: None,
+        };
+        let mut application = Application::new(id, source, at(start + 60));
+        application.start = Some(at(start));
+        application.state = state;
+        application.end = (state != State::Running).then(|| at(start + 60));
+        Arc::new(application)
+    }
+
+    fn offer(registry: &mut Registry, application: Arc<Application>, now: i64) -> Offer {
+        registry.offer(application, Arc::default(), at(now), 10)
+    }
+
+    #[test]
+    fn running_becomes_finished_once() {
+        let mut registry = Registry::default();
+        let driver = run("c", 0, Source::Driver, State::Running);
+        assert_eq!(offer(&mut registry, Arc::clone(&driver), 10), Offer::New);
+        assert_eq!(offer(&mut registry, Arc::clone(&driver), 20), Offer::Replaced);
+        let log = run("c", 0, Source::EventLog, State::Succeeded);
+        assert_eq!(offer(&mut registry, Arc::clone(&log), 70), Offer::Finished);
+        // A last, late answer of the driver does not bring it back to life.
+        assert_eq!(offer(&mut registry, driver, 75), Offer::Kept);
+        // Nor does the poorer reading of a History Server replace the log.
+        let history = run("c", 0, Source::HistoryServer, State::Succeeded);
+        assert_eq!(offer(&mut registry, history, 80), Offer::Kept);
+        assert_eq!(registry.len(), 1);
+        assert!(registry.has_finished(&log.id, log.start));
+    }
+
+    #[test]
+    fn a_vanished_driver_yields_to_whoever_saw_the_end() {
+        let mut registry = Registry::default();
+        let mut gone = (*run("c", 0, Source::Driver, State::Unknown)).clone();
+        gone.end = None;
+        offer(&mut registry, Arc::new(gone.clone()), 70);
+        let history = run("c", 0, Source::HistoryServer, State::Failed);
+        assert_eq!(offer(&mut registry, history, 80), Offer::Replaced);
+        assert_eq!(offer(&mut registry, Arc::new(gone), 90), Offer::Kept);
+    }
+
+    #[test]
+    fn same_id_is_another_run_with_another_start_or_cluster() {
+        let mut registry = Registry::default();
+        offer(&mut registry, run("a", 0, Source::EventLog, State::Succeeded), 100);
+        offer(&mut registry, run("b", 0, Source::EventLog, State::Failed), 100);
+        offer(&mut registry, run("a", 1, Source::EventLog, State::Failed), 100);
+        assert_eq!(registry.len(), 2, "1 s apart is the same run");
+        offer(&mut registry, run("a", 50, Source::EventLog, State::Failed), 100);
+        assert_eq!(registry.len(), 3);
+        let (shown, hidden) = registry.shown();
+        assert_eq!((shown.len(), hidden), (2, 1));
+        let of_a = shown.iter().find(|held| held.application.id.cluster == "a").unwrap();
+        assert_eq!(of_a.application.start, Some(at(50)), "the one that started last");
+    }
+
+    #[test]
+    fn retention_counts_from_the_end_or_the_reading() {
+        let retention = Duration::from_secs(100);
+        let mut registry = Registry::default();
+        // Ended at 60, read at 1000: stays until 1100.
+        offer(&mut registry, run("old", 0, Source::EventLog, State::Succeeded), 1_000);
+        offer(&mut registry, run("going", 0, Source::Driver, State::Running), 1_000);
+        assert!(registry.expire(at(1_099), retention).is_empty());
+        assert_eq!(registry.expire(at(1_100), retention).len(), 1);
+        assert!(registry.expire(at(999_999), retention).is_empty(), "running ones stay");
+        // Reading it again does not prolong its stay.
+        offer(&mut registry, run("again", 0, Source::EventLog, State::Succeeded), 2_000);
+        offer(&mut registry, run("again", 0, Source::EventLog, State::Succeeded), 2_090);
+        assert_eq!(registry.expire(at(2_100), retention).len(), 1);
+        // An end in the future (Spark's clock ahead of ours) keeps nothing
+        // for longer.
+        offer(&mut registry, run("ahead", 50_000, Source::EventLog, State::Succeeded), 3_000);
+        assert_eq!(registry.expire(at(3_100), retention).len(), 1);
+    }
+
+    #[test]
+    fn room_is_bounded() {
+        let mut registry = Registry::default();
+        let first = run("a", 0, Source::EventLog, State::Succeeded);
+        assert_eq!(registry.offer(Arc::clone(&first), Arc::default(), at(0), 1), Offer::New);
+        let second = run("b", 0, Source::EventLog, State::Succeeded);
+        assert_eq!(registry.offer(second, Arc::default(), at(0), 1), Offer::NoRoom);
+        assert_eq!(registry.offer(first, Arc::default(), at(0), 1), Offer::Replaced);
+    }
+}
