@@ -28,3 +28,4 @@ pub mod config;
 pub mod diagnose;
 pub mod fetch;
 pub mod model;
+pub mod rest;
