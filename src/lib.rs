@@ -28,4 +28,5 @@ pub mod config;
 pub mod diagnose;
 pub mod fetch;
 pub mod model;
+pub mod rest;
 pub mod telemetry;

@@ -1,0 +1,83 @@
+//! `/environment`: configuration and JVM. 100 KB and more, and it never
+//! changes, so it is read once; Hadoop's properties and the class path are
+//! passed over.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::value::{Count, Text};
+use super::{Api, ApplicationPath};
+use crate::fetch::FetchError;
+use crate::model::{Configuration, ResourceProfile};
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApplicationEnvironmentInfo {
+    pub runtime: RuntimeInfo,
+    pub spark_properties: Vec<(String, String)>,
+    pub system_properties: Vec<(String, String)>,
+    pub resource_profiles: Vec<ResourceProfileInfo>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RuntimeInfo {
+    pub java_version: Text,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceProfileInfo {
+    pub id: Count,
+    pub executor_resources: BTreeMap<String, ResourceRequest>,
+    pub task_resources: BTreeMap<String, ResourceRequest>,
+}
+
+/// Cores, MiB of memory, or CPUs of a task.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceRequest {
+    pub amount: Option<f64>,
+}
+
+impl ApplicationEnvironmentInfo {
+    /// What rules may ask of it.
+    pub fn configuration(&self) -> Configuration {
+        let mut configuration = Configuration::new(self.spark_properties.iter().cloned());
+        configuration.java_version.clone_from(&self.runtime.java_version.0);
+        configuration.java_command = self
+            .system_properties
+            .iter()
+            .find(|(key, _)| key == "sun.java.command")
+            .map(|(_, command)| command.clone());
+        configuration.resource_profiles =
+            self.resource_profiles.iter().filter_map(ResourceProfileInfo::profile).collect();
+        configuration
+    }
+}
+
+impl ResourceProfileInfo {
+    fn profile(&self) -> Option<ResourceProfile> {
+        let executor = |name: &str| {
+            self.executor_resources
+                .get(name)
+                .and_then(|request| request.amount)
+                .filter(|amount| amount.is_finite() && *amount > 0.0)
+        };
+        let task_cpus = self.task_resources.get("cpus").and_then(|request| request.amount);
+        Some(ResourceProfile {
+            id: self.id.id()?,
+            executor_cores: executor("cores").map(|cores| cores as u32),
+            executor_memory_bytes: executor("memory").map(|mib| (mib * 1_048_576.0) as u64),
+            task_cpus: task_cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0).unwrap_or(1.0),
+        })
+    }
+}
+
+pub async fn get(
+    api: &Api,
+    application: &ApplicationPath,
+) -> Result<ApplicationEnvironmentInfo, FetchError> {
+    api.json("environment", api.application_url(application, &["environment"], &[])).await
+}
