@@ -26,5 +26,6 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod metrics;
 pub mod model;
 pub mod telemetry;
