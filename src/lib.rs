@@ -26,6 +26,7 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod expose;
 pub mod metrics;
 pub mod model;
 pub mod telemetry;
