@@ -69,6 +69,18 @@ fn every_series_has_the_labels_of_its_metric() {
 }
 
 #[test]
+fn no_subject_has_more_series_than_the_documentation_promises() {
+    for family in one(run()).families() {
+        let mut counts = std::collections::HashMap::new();
+        for sample in &family.samples {
+            *counts.entry(sample.labels.clone()).or_insert(0) += 1;
+        }
+        let most = counts.into_values().max().unwrap_or(0);
+        assert!(most <= family.metric.times, "{}: {most}", family.metric.name);
+    }
+}
+
+#[test]
 fn every_metric_of_the_catalogue_can_be_made() {
     // Whatever no part of the code ever writes is a promise that nobody keeps.
     let view = changed(&run(), |application, diagnosis| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::html::{Escaped, number, span, time};
+use super::html::{Escaped, minute, number, span};
 use crate::diagnose::{Finding, Severity};
 use crate::metrics::RunView;
 use crate::model::State;
@@ -31,7 +31,7 @@ pub(super) fn row(page: &mut String, run: &RunView, clusters: bool) -> std::fmt:
     if let Some(attempt) = &application.id.attempt_id {
         write!(page, " attempt {}", Escaped(attempt))?;
     }
-    write!(page, " · {}", application.kind.as_str())?;
+    write!(page, "<br>{}", application.kind.as_str())?;
     if let Some(version) = &application.spark_version {
         write!(page, " · Spark {}", Escaped(version))?;
     }
@@ -46,7 +46,7 @@ pub(super) fn row(page: &mut String, run: &RunView, clusters: bool) -> std::fmt:
         state.as_str()
     )?;
     match application.start {
-        Some(start) => page.push_str(&time(start)),
+        Some(start) => page.push_str(&minute(start)),
         None => page.push_str("<span class=\"sub\">unknown</span>"),
     }
     page.push_str("</td><td class=\"num\">");

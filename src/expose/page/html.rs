@@ -39,6 +39,12 @@ pub(super) fn time(at: Timestamp) -> String {
     format!("<time datetime=\"{at}\">{}</time>", at.strftime("%Y-%m-%d %H:%M:%S UTC"))
 }
 
+/// The same to the minute and without the zone, for a column that names it.
+pub(super) fn minute(at: Timestamp) -> String {
+    let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
+    format!("<time datetime=\"{at}\">{}</time>", at.strftime("%Y-%m-%d %H:%M"))
+}
+
 /// The two largest units: `450 ms`, `42.0 s`, `3 min 20 s`, `2 h 5 min`,
 /// `3 d 4 h`.
 pub(super) fn span(span: Duration) -> String {

@@ -92,7 +92,7 @@ fn applications(page: &mut String, runs: &[RunView]) -> std::fmt::Result {
     sorted.sort_by_cached_key(|run| rank(run));
     let clusters = runs.iter().any(|run| run.application.id.cluster != "default");
     page.push_str(
-        "<table>\n<thead><tr><th>Application</th><th>State</th><th>Started</th>\
+        "<table>\n<thead><tr><th>Application</th><th>State</th><th>Started (UTC)</th>\
          <th class=\"num\">Duration</th><th>Worst finding</th></tr></thead>\n<tbody>\n",
     );
     for run in sorted.iter().take(MAX_ROWS) {
