@@ -26,7 +26,9 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod expose;
 pub mod fetch;
+pub mod metrics;
 pub mod model;
 pub mod rest;
 pub mod telemetry;

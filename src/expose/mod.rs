@@ -1,0 +1,17 @@
+//! What the daemon knows, over HTTP: `/metrics` for Prometheus, `/` for
+//! people, `/-/healthy` and `/-/ready` for whoever restarts it.
+//!
+//! [`ExposeState`] holds the latest snapshot; the daemon publishes into it
+//! after each cycle and a request only reads it. [`run`] takes the listener
+//! and the shutdown future, so that a test binds port 0 and stops it at will.
+
+mod body;
+mod negotiate;
+mod page;
+mod routes;
+mod server;
+mod state;
+mod write_deadline;
+
+pub use server::run;
+pub use state::ExposeState;

@@ -1,0 +1,107 @@
+//! The latest snapshot, and whether there has been a first one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use jiff::Timestamp;
+use tokio::sync::OnceCell;
+
+use super::body;
+use super::negotiate::Encoding;
+use crate::config::Limits;
+use crate::metrics::prometheus::Format;
+use crate::metrics::{RunView, Snapshot, build};
+use crate::telemetry::{Telemetry, TelemetrySnapshot};
+
+/// What requests read. Share it in an `Arc`.
+#[derive(Debug)]
+pub struct ExposeState {
+    current: ArcSwap<Published>,
+    ready: AtomicBool,
+    pub(super) telemetry: Arc<Telemetry>,
+}
+
+impl ExposeState {
+    /// Not ready, and without any run: `/metrics` answers from the start.
+    pub fn new(telemetry: Arc<Telemetry>, limits: &Limits, now: Timestamp) -> Self {
+        let counters = telemetry.snapshot();
+        let snapshot = build(&[], &counters, limits, now);
+        let published = Published::new(snapshot, Vec::new(), counters, now);
+        Self { current: ArcSwap::from_pointee(published), ready: AtomicBool::new(false), telemetry }
+    }
+
+    /// Makes a new snapshot the one that requests see. `runs` and `now` are
+    /// what it was built from.
+    pub fn publish(&self, snapshot: Snapshot, runs: Vec<RunView>, now: Timestamp) {
+        let counters = self.telemetry.snapshot();
+        self.current.store(Arc::new(Published::new(snapshot, runs, counters, now)));
+    }
+
+    /// To be called once the first cycle of every source has ended, well or
+    /// not: from then on `/-/ready` says yes.
+    pub fn set_ready(&self) {
+        self.ready.store(true, Ordering::Release);
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    pub(super) fn current(&self) -> Arc<Published> {
+        self.current.load_full()
+    }
+}
+
+/// One snapshot with what was made of it so far.
+#[derive(Debug)]
+pub(super) struct Published {
+    snapshot: Arc<Snapshot>,
+    pub(super) runs: Vec<RunView>,
+    pub(super) counters: TelemetrySnapshot,
+    pub(super) at: Timestamp,
+    /// Bodies by format and encoding. A snapshot never changes, so each is
+    /// made once at most, however many ask: memory and time spent on scrapes
+    /// have a bound, and two Prometheus servers cost as much as one.
+    bodies: [OnceCell<Bytes>; 4],
+}
+
+impl Published {
+    fn new(
+        snapshot: Snapshot,
+        runs: Vec<RunView>,
+        counters: TelemetrySnapshot,
+        at: Timestamp,
+    ) -> Self {
+        let bodies = std::array::from_fn(|_| OnceCell::new());
+        Self { snapshot: Arc::new(snapshot), runs, counters, at, bodies }
+    }
+
+    /// The snapshot in this format. Writing tens of megabytes takes long
+    /// enough to do it off the async threads.
+    ///
+    /// # Errors
+    /// When the blocking task dies, which only the end of the runtime brings
+    /// about.
+    pub(super) async fn metrics(
+        &self,
+        format: Format,
+        encoding: Encoding,
+    ) -> Result<Bytes, tokio::task::JoinError> {
+        let place = match (format, encoding) {
+            (Format::OpenMetrics, Encoding::Identity) => 0,
+            (Format::OpenMetrics, Encoding::Gzip) => 1,
+            (Format::Prometheus, Encoding::Identity) => 2,
+            (Format::Prometheus, Encoding::Gzip) => 3,
+        };
+        self.bodies[place]
+            .get_or_try_init(|| async {
+                let snapshot = Arc::clone(&self.snapshot);
+                tokio::task::spawn_blocking(move || body::metrics(&snapshot, format, encoding))
+                    .await
+            })
+            .await
+            .cloned()
+    }
+}

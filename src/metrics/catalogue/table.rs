@@ -1,0 +1,307 @@
+//! The rows of the catalogue.
+//!
+//! A row reads: identifier, Prometheus name, OpenTelemetry name, kind, unit,
+//! scope; then labels beside those of the scope and how many series they can
+//! make; then stability and help. Order is the order of the exposition.
+
+use super::Kind::{Counter, Gauge, Info};
+use super::Metric;
+use super::Scope::{Daemon, Executor, Finding, Run, Stage};
+use super::Stability::{Experimental, Stable};
+use super::Unit::{Bytes, BytesPerSecond, Ratio, Seconds, Things};
+
+/// Makes the table, and an identifier for each row that cannot be misspelt.
+macro_rules! catalogue {
+    ($($id:ident, $name:literal, $otel:literal, $kind:expr, $unit:expr, $scope:expr,
+       $labels:expr, $times:literal, $stability:expr, $help:literal;)*) => {
+        /// Names a row of [`CATALOGUE`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Id { $($id),* }
+
+        /// Every metric, in the order of the exposition.
+        pub static CATALOGUE: &[Metric] = &[$(Metric {
+            name: $name, otel: $otel, kind: $kind, unit: $unit, scope: $scope,
+            labels: &$labels, times: $times, help: $help, stability: $stability,
+        }),*];
+
+        impl Id {
+            pub const ALL: &'static [Self] = &[$(Self::$id),*];
+
+            /// Its row.
+            pub fn metric(self) -> &'static Metric {
+                &CATALOGUE[self as usize]
+            }
+        }
+    };
+}
+
+catalogue! {
+    ApplicationInfo, "spark_application_info", "spark.application.info", Info, Things(""), Run, ["app_name", "spark_version", "user", "kind", "source"], 1, Stable,
+        "Facts about a run: name as cleaned for labels, Spark version, user, kind (batch, streaming, interactive) and where it was read (driver, history_server, event_log)";
+    ApplicationState, "spark_application_state", "spark.application.state", Gauge, Things(""), Run, ["state"], 7, Stable,
+        "1 for the state a run is in, 0 for the others; unknown: it ended and nothing tells how";
+    ApplicationStart, "spark_application_start_timestamp_seconds", "spark.application.start_timestamp", Gauge, Seconds, Run, [], 1, Stable,
+        "When the run started, in seconds since the epoch, by the driver's clock";
+    ApplicationEnd, "spark_application_end_timestamp_seconds", "spark.application.end_timestamp", Gauge, Seconds, Run, [], 1, Stable,
+        "When the run ended, in seconds since the epoch, by the driver's clock; absent while it runs";
+    ApplicationObserved, "spark_application_observed_timestamp_seconds", "spark.application.observed_timestamp", Gauge, Seconds, Run, [], 1, Experimental,
+        "The latest moment the data of this run speaks of, in seconds since the epoch: its other series are as old as that";
+    ApplicationDuration, "spark_application_duration_seconds", "spark.application.duration", Gauge, Seconds, Run, [], 1, Stable,
+        "Start to end, or to the latest observation while it runs";
+    ApplicationExitCode, "spark_application_exit_code", "spark.application.exit_code", Gauge, Things(""), Run, [], 1, Experimental,
+        "Exit code of the driver; Spark tells it since 4.0";
+    ApplicationJobs, "spark_application_jobs", "spark.application.jobs", Gauge, Things("{job}"), Run, ["status"], 5, Experimental,
+        "Jobs by status; cancelled ones are no failures";
+    ApplicationStages, "spark_application_stages", "spark.application.stages", Gauge, Things("{stage}"), Run, ["status"], 5, Experimental,
+        "Stage attempts by status";
+    ApplicationStagesOmitted, "spark_application_stages_omitted", "spark.application.stages_omitted", Gauge, Things("{stage}"), Run, [], 1, Experimental,
+        "Stage attempts missing from all other numbers: evicted by Spark before they were read, or over limits.stages";
+    ApplicationExecutors, "spark_application_executors", "spark.application.executors", Gauge, Things("{executor}"), Run, [], 1, Experimental,
+        "Executors alive; 0 once the run has ended";
+    ApplicationExecutorsAdded, "spark_application_executors_added", "spark.application.executors_added", Gauge, Things("{executor}"), Run, [], 1, Experimental,
+        "Executors ever added, as far as the source remembers them";
+    ApplicationExecutorsRemoved, "spark_application_executors_removed", "spark.application.executors_removed", Gauge, Things("{executor}"), Run, [], 1, Experimental,
+        "Executors removed, for whatever reason, as far as the source remembers them";
+    ApplicationExecutorCores, "spark_application_executor_cores", "spark.application.executor_cores", Gauge, Things("{core}"), Run, [], 1, Experimental,
+        "Cores of the executors alive; 0 once the run has ended";
+    ApplicationExecutorCoresPeak, "spark_application_executor_cores_peak", "spark.application.executor_cores_peak", Gauge, Things("{core}"), Run, [], 1, Experimental,
+        "Most executor cores at one time";
+    ApplicationBoughtCore, "spark_application_bought_core_seconds", "spark.application.bought_core", Gauge, Seconds, Run, [], 1, Experimental,
+        "Core-seconds paid for: over all executors, cores times the time from added to removed or the end";
+    ApplicationUsedCore, "spark_application_used_core_seconds", "spark.application.used_core", Gauge, Seconds, Run, [], 1, Experimental,
+        "Core-seconds in which a task ran: over all task attempts, duration times spark.task.cpus";
+    ApplicationTasks, "spark_application_tasks", "spark.application.tasks", Gauge, Things("{task}"), Run, ["status"], 4, Experimental,
+        "Task attempts of all stage attempts by status";
+    ApplicationTaskRunTime, "spark_application_task_run_time_seconds", "spark.application.task.run_time", Gauge, Seconds, Run, [], 1, Experimental,
+        "Time in which executors ran tasks, summed over all task attempts";
+    ApplicationTaskCpuTime, "spark_application_task_cpu_time_seconds", "spark.application.task.cpu_time", Gauge, Seconds, Run, [], 1, Experimental,
+        "CPU time of tasks, without that of Python and native processes, summed over all task attempts";
+    ApplicationTaskGcTime, "spark_application_task_gc_time_seconds", "spark.application.task.gc_time", Gauge, Seconds, Run, [], 1, Experimental,
+        "Garbage collection while tasks ran; tasks that share a JVM each count the same pause, summed over all task attempts";
+    ApplicationTaskDeserializeTime, "spark_application_task_deserialize_time_seconds", "spark.application.task.deserialize_time", Gauge, Seconds, Run, [], 1, Experimental,
+        "Time to deserialize tasks on executors, summed over all task attempts";
+    ApplicationTaskFetchWaitTime, "spark_application_task_fetch_wait_time_seconds", "spark.application.task.fetch_wait_time", Gauge, Seconds, Run, [], 1, Experimental,
+        "Time in which tasks waited for remote shuffle blocks, summed over all task attempts";
+    ApplicationTaskShuffleWriteTime, "spark_application_task_shuffle_write_time_seconds", "spark.application.task.shuffle_write_time", Gauge, Seconds, Run, [], 1, Experimental,
+        "Time in which tasks wrote shuffle files, summed over all task attempts";
+    ApplicationTaskSchedulerDelay, "spark_application_task_scheduler_delay_seconds", "spark.application.task.scheduler_delay", Gauge, Seconds, Run, [], 1, Experimental,
+        "Task time spent neither running, deserializing nor returning the result; event logs only, summed over all task attempts";
+    ApplicationInputBytes, "spark_application_input_bytes", "spark.application.input", Gauge, Bytes, Run, [], 1, Experimental,
+        "Bytes read from storage or cache, over all task attempts";
+    ApplicationInputRecords, "spark_application_input_records", "spark.application.input_records", Gauge, Things("{record}"), Run, [], 1, Experimental,
+        "Records read from storage or cache, over all task attempts; of a cached table Spark counts batches";
+    ApplicationOutputBytes, "spark_application_output_bytes", "spark.application.output", Gauge, Bytes, Run, [], 1, Experimental,
+        "Bytes written to storage, over all task attempts";
+    ApplicationOutputRecords, "spark_application_output_records", "spark.application.output_records", Gauge, Things("{record}"), Run, [], 1, Experimental,
+        "Records written to storage, over all task attempts";
+    ApplicationShuffleReadBytes, "spark_application_shuffle_read_bytes", "spark.application.shuffle_read", Gauge, Bytes, Run, [], 1, Experimental,
+        "Bytes read from shuffles, local and remote, over all task attempts";
+    ApplicationShuffleReadRecords, "spark_application_shuffle_read_records", "spark.application.shuffle_read_records", Gauge, Things("{record}"), Run, [], 1, Experimental,
+        "Records read from shuffles, local and remote, over all task attempts";
+    ApplicationShuffleWriteBytes, "spark_application_shuffle_write_bytes", "spark.application.shuffle_write", Gauge, Bytes, Run, [], 1, Experimental,
+        "Bytes written to shuffles, over all task attempts";
+    ApplicationShuffleWriteRecords, "spark_application_shuffle_write_records", "spark.application.shuffle_write_records", Gauge, Things("{record}"), Run, [], 1, Experimental,
+        "Records written to shuffles, over all task attempts";
+    ApplicationMemorySpilled, "spark_application_memory_spilled_bytes", "spark.application.memory_spilled", Gauge, Bytes, Run, [], 1, Experimental,
+        "Size in memory of what was spilled, over all task attempts";
+    ApplicationDiskSpilled, "spark_application_disk_spilled_bytes", "spark.application.disk_spilled", Gauge, Bytes, Run, [], 1, Experimental,
+        "Size on disk of what was spilled, over all task attempts";
+    ApplicationGcRatio, "spark_application_gc_ratio", "spark.application.gc", Gauge, Ratio, Run, [], 1, Experimental,
+        "Derived: spark_application_task_gc_time_seconds / spark_application_task_run_time_seconds; absent where the collector runs beside the program";
+    ApplicationTaskFailureRatio, "spark_application_task_failure_ratio", "spark.application.task_failure", Gauge, Ratio, Run, [], 1, Experimental,
+        "Derived: failed task attempts / ended task attempts, kills and refused commits excluded";
+    ApplicationCachedRdds, "spark_application_cached_rdds", "spark.application.cached_rdds", Gauge, Things("{rdd}"), Run, [], 1, Experimental,
+        "Cached RDDs and tables; REST only";
+    ApplicationCachedPartitions, "spark_application_cached_partitions", "spark.application.cached_partitions", Gauge, Things("{partition}"), Run, [], 1, Experimental,
+        "Partitions in the cache now; REST only";
+    ApplicationCacheablePartitions, "spark_application_cacheable_partitions", "spark.application.cacheable_partitions", Gauge, Things("{partition}"), Run, [], 1, Experimental,
+        "Partitions of all cached RDDs and tables, in the cache or not; REST only";
+    ApplicationCachedMemory, "spark_application_cached_memory_bytes", "spark.application.cached_memory", Gauge, Bytes, Run, [], 1, Experimental,
+        "Memory the cache takes; REST only";
+    ApplicationCachedDisk, "spark_application_cached_disk_bytes", "spark.application.cached_disk", Gauge, Bytes, Run, [], 1, Experimental,
+        "Disk the cache takes; REST only";
+    ApplicationDataQuality, "spark_application_data_quality", "spark.application.data_quality", Gauge, Things(""), Run, ["reason"], 14, Stable,
+        "1 for each thing that is wrong with the data of this run itself; rules that need the missing part stay silent";
+    ApplicationFindings, "spark_application_findings", "spark.application.findings", Gauge, Things("{finding}"), Run, ["severity"], 3, Stable,
+        "Findings by severity, also those beyond limits.findings_exported";
+    Finding, "spark_finding", "spark.finding", Gauge, Things(""), Finding, [], 1, Stable,
+        "1 for each thing found wrong with a run, costliest first up to limits.findings_exported; unused labels are empty; several jobs or hosts of one rule and cause share a series";
+    FindingWall, "spark_finding_wall_seconds", "spark.finding_wall", Gauge, Seconds, Finding, [], 1, Stable,
+        "Derived: estimate of the wall time the run would save without the fault; absent where Spark gives no time for it";
+    FindingCore, "spark_finding_core_seconds", "spark.finding_core", Gauge, Seconds, Finding, [], 1, Stable,
+        "Derived: estimate of the core-seconds the run would save without the fault; absent where Spark gives no time for it";
+    StageStatus, "spark_stage_status", "spark.stage.status", Gauge, Things(""), Stage, ["status"], 3, Experimental,
+        "1 for the status a stage attempt has, 0 for the others; only the costliest attempts up to limits.stages_exported have series, active ones first";
+    StageSubmitted, "spark_stage_submitted_timestamp_seconds", "spark.stage.submitted_timestamp", Gauge, Seconds, Stage, [], 1, Experimental,
+        "When the stage attempt was submitted, in seconds since the epoch";
+    StageDuration, "spark_stage_duration_seconds", "spark.stage.duration", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Submission to completion, or to the latest observation while it is active";
+    StageRunning, "spark_stage_running_seconds", "spark.stage.running", Gauge, Seconds, Stage, [], 1, Experimental,
+        "First task launched to completion, or to the latest observation while it is active";
+    StageCores, "spark_stage_executor_cores", "spark.stage.executor_cores", Gauge, Things("{core}"), Stage, [], 1, Experimental,
+        "Derived: cores of all executors, averaged over the time in which tasks of the stage ran";
+    StagePartitions, "spark_stage_partitions", "spark.stage.partitions", Gauge, Things("{partition}"), Stage, [], 1, Experimental,
+        "Partitions the attempt was asked to compute";
+    StageTasks, "spark_stage_tasks", "spark.stage.tasks", Gauge, Things("{task}"), Stage, ["status"], 4, Experimental,
+        "Task attempts by status; retries and speculative copies count each";
+    StageTaskRunTimeMedian, "spark_stage_task_run_time_median_seconds", "spark.stage.task.run_time_median", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Median task run time, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRunTimeP95, "spark_stage_task_run_time_p95_seconds", "spark.stage.task.run_time_p95", Gauge, Seconds, Stage, [], 1, Experimental,
+        "95th percentile of task run time, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRunTimeMax, "spark_stage_task_run_time_max_seconds", "spark.stage.task.run_time_max", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Longest task run time, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRecordsReadMedian, "spark_stage_task_records_read_median", "spark.stage.task.records_read_median", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Median of input plus shuffle records a task read, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRecordsReadMax, "spark_stage_task_records_read_max", "spark.stage.task.records_read_max", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Most input plus shuffle records a task read, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRecordsWrittenMedian, "spark_stage_task_records_written_median", "spark.stage.task.records_written_median", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Median of output plus shuffle records a task wrote, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRecordsWrittenMax, "spark_stage_task_records_written_max", "spark.stage.task.records_written_max", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Most output plus shuffle records a task wrote, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskInputMedian, "spark_stage_task_input_median_bytes", "spark.stage.task.input_median", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Median of bytes read from storage or cache by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskInputMax, "spark_stage_task_input_max_bytes", "spark.stage.task.input_max", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Most bytes read from storage or cache by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskOutputMedian, "spark_stage_task_output_median_bytes", "spark.stage.task.output_median", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Median of bytes written to storage by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskOutputMax, "spark_stage_task_output_max_bytes", "spark.stage.task.output_max", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Most bytes written to storage by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskShuffleReadMedian, "spark_stage_task_shuffle_read_median_bytes", "spark.stage.task.shuffle_read_median", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Median of bytes read from shuffles by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskShuffleReadMax, "spark_stage_task_shuffle_read_max_bytes", "spark.stage.task.shuffle_read_max", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Most bytes read from shuffles by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskShuffleWriteMedian, "spark_stage_task_shuffle_write_median_bytes", "spark.stage.task.shuffle_write_median", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Median of bytes written to shuffles by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskShuffleWriteMax, "spark_stage_task_shuffle_write_max_bytes", "spark.stage.task.shuffle_write_max", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Most bytes written to shuffles by a task, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageTaskRunTime, "spark_stage_task_run_time_seconds", "spark.stage.task.run_time", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Time in which executors ran tasks, summed over all task attempts";
+    StageTaskCpuTime, "spark_stage_task_cpu_time_seconds", "spark.stage.task.cpu_time", Gauge, Seconds, Stage, [], 1, Experimental,
+        "CPU time of tasks, without that of Python and native processes, summed over all task attempts";
+    StageTaskGcTime, "spark_stage_task_gc_time_seconds", "spark.stage.task.gc_time", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Garbage collection while tasks ran; tasks that share a JVM each count the same pause, summed over all task attempts";
+    StageTaskDeserializeTime, "spark_stage_task_deserialize_time_seconds", "spark.stage.task.deserialize_time", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Time to deserialize tasks on executors, summed over all task attempts";
+    StageTaskFetchWaitTime, "spark_stage_task_fetch_wait_time_seconds", "spark.stage.task.fetch_wait_time", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Time in which tasks waited for remote shuffle blocks, summed over all task attempts";
+    StageTaskShuffleWriteTime, "spark_stage_task_shuffle_write_time_seconds", "spark.stage.task.shuffle_write_time", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Time in which tasks wrote shuffle files, summed over all task attempts";
+    StageTaskSchedulerDelay, "spark_stage_task_scheduler_delay_seconds", "spark.stage.task.scheduler_delay", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Task time spent neither running, deserializing nor returning the result; event logs only, summed over all task attempts";
+    StageInputBytes, "spark_stage_input_bytes", "spark.stage.input", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Bytes read from storage or cache, over all task attempts";
+    StageInputRecords, "spark_stage_input_records", "spark.stage.input_records", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Records read from storage or cache, over all task attempts; of a cached table Spark counts batches";
+    StageOutputBytes, "spark_stage_output_bytes", "spark.stage.output", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Bytes written to storage, over all task attempts";
+    StageOutputRecords, "spark_stage_output_records", "spark.stage.output_records", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Records written to storage, over all task attempts";
+    StageShuffleReadBytes, "spark_stage_shuffle_read_bytes", "spark.stage.shuffle_read", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Bytes read from shuffles, local and remote, over all task attempts";
+    StageShuffleReadRecords, "spark_stage_shuffle_read_records", "spark.stage.shuffle_read_records", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Records read from shuffles, local and remote, over all task attempts";
+    StageShuffleWriteBytes, "spark_stage_shuffle_write_bytes", "spark.stage.shuffle_write", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Bytes written to shuffles, over all task attempts";
+    StageShuffleWriteRecords, "spark_stage_shuffle_write_records", "spark.stage.shuffle_write_records", Gauge, Things("{record}"), Stage, [], 1, Experimental,
+        "Records written to shuffles, over all task attempts";
+    StageMemorySpilled, "spark_stage_memory_spilled_bytes", "spark.stage.memory_spilled", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Size in memory of what was spilled, over all task attempts";
+    StageDiskSpilled, "spark_stage_disk_spilled_bytes", "spark.stage.disk_spilled", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Size on disk of what was spilled, over all task attempts";
+    StagePeakExecutionMemory, "spark_stage_task_peak_execution_memory_max_bytes", "spark.stage.task.peak_execution_memory_max", Gauge, Bytes, Stage, [], 1, Experimental,
+        "Most execution memory a task held at one time, over successful tasks (lower nearest rank, Spark's own definition)";
+    StageRunTimeRatio, "spark_stage_task_run_time_ratio", "spark.stage.task.run_time_ratio", Gauge, Ratio, Stage, [], 1, Experimental,
+        "Derived: longest task run time / typical one (median from 10 tasks on, mean of the other tasks below)";
+    StageRecordsRatio, "spark_stage_task_records_ratio", "spark.stage.task.records_ratio", Gauge, Ratio, Stage, [], 1, Experimental,
+        "Derived: as spark_stage_task_run_time_ratio, of records: the largest of read, written to shuffles and written to storage";
+    StageBytesRatio, "spark_stage_task_bytes_ratio", "spark.stage.task.bytes_ratio", Gauge, Ratio, Stage, [], 1, Experimental,
+        "Derived: as spark_stage_task_run_time_ratio, of bytes: the largest of the directions";
+    StageSpillRatio, "spark_stage_spill_ratio", "spark.stage.spill", Gauge, Ratio, Stage, [], 1, Experimental,
+        "Derived: spark_stage_disk_spilled_bytes / the largest of the stage's input, output, shuffle read and shuffle write bytes";
+    StageGcRatio, "spark_stage_gc_ratio", "spark.stage.gc", Gauge, Ratio, Stage, [], 1, Experimental,
+        "Derived: spark_stage_task_gc_time_seconds / spark_stage_task_run_time_seconds; absent where the collector runs beside the program";
+    StageIoPerCore, "spark_stage_io_per_core_bytes_per_second", "spark.stage.io_per_core", Gauge, BytesPerSecond, Stage, ["direction"], 4, Experimental,
+        "Derived: bytes of the stage in one direction / (spark_stage_executor_cores x spark_stage_running_seconds)";
+    StageSchedulingDelay, "spark_stage_scheduling_delay_seconds", "spark.stage.scheduling_delay", Gauge, Seconds, Stage, [], 1, Experimental,
+        "Derived: time in which the stage was submitted, had pending tasks, and none of them could start for want of an executor or in spite of a free slot";
+    StageTaskFailureRatio, "spark_stage_task_failure_ratio", "spark.stage.task_failure", Gauge, Ratio, Stage, [], 1, Experimental,
+        "Derived: failed task attempts / ended task attempts, kills and refused commits excluded";
+    ExecutorInfo, "spark_executor_info", "spark.executor.info", Info, Things(""), Executor, ["host"], 1, Experimental,
+        "Facts about an executor; only those with the most task time up to limits.executors_exported have series, living ones first";
+    ExecutorAlive, "spark_executor_alive", "spark.executor.alive", Gauge, Things(""), Executor, [], 1, Experimental,
+        "1 while the executor lives, 0 once it was removed or the run has ended";
+    ExecutorCores, "spark_executor_cores", "spark.executor.cores", Gauge, Things("{core}"), Executor, [], 1, Experimental,
+        "Cores of the executor";
+    ExecutorTasks, "spark_executor_tasks", "spark.executor.tasks", Gauge, Things("{task}"), Executor, ["status"], 3, Experimental,
+        "Task attempts by status";
+    ExecutorTaskTime, "spark_executor_task_time_seconds", "spark.executor.task_time", Gauge, Seconds, Executor, [], 1, Experimental,
+        "Durations of its task attempts in all: not its uptime";
+    ExecutorGcTime, "spark_executor_task_gc_time_seconds", "spark.executor.task_gc_time", Gauge, Seconds, Executor, [], 1, Experimental,
+        "Garbage collection while its tasks ran; tasks that run together each count the same pause";
+    ExecutorInput, "spark_executor_input_bytes", "spark.executor.input", Gauge, Bytes, Executor, [], 1, Experimental,
+        "Bytes its tasks read from storage or cache";
+    ExecutorShuffleRead, "spark_executor_shuffle_read_bytes", "spark.executor.shuffle_read", Gauge, Bytes, Executor, [], 1, Experimental,
+        "Bytes its tasks read from shuffles, local and remote";
+    ExecutorShuffleWrite, "spark_executor_shuffle_write_bytes", "spark.executor.shuffle_write", Gauge, Bytes, Executor, [], 1, Experimental,
+        "Bytes its tasks wrote to shuffles";
+    ExecutorStorageMemoryUsed, "spark_executor_storage_memory_used_bytes", "spark.executor.storage_memory_used", Gauge, Bytes, Executor, [], 1, Experimental,
+        "Storage memory in use; REST only";
+    ExecutorStorageMemory, "spark_executor_storage_memory_bytes", "spark.executor.storage_memory", Gauge, Bytes, Executor, [], 1, Experimental,
+        "Storage memory that could be used";
+    ExecutorPeakHeap, "spark_executor_peak_heap_bytes", "spark.executor.peak_heap", Gauge, Bytes, Executor, [], 1, Experimental,
+        "Most heap used at one time, as Spark sampled it; absent where it took no sample";
+    BuildInfo, "spark_exporter_build_info", "spark_exporter.build.info", Info, Things(""), Daemon, ["version", "revision"], 1, Stable,
+        "Version of this daemon and the commit it was built from";
+    Started, "spark_exporter_start_timestamp_seconds", "spark_exporter.start_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When this daemon started, in seconds since the epoch";
+    SnapshotTime, "spark_exporter_snapshot_timestamp_seconds", "spark_exporter.snapshot_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When the numbers of this exposition were put together, in seconds since the epoch: sources are read in the background and a scrape shows the latest snapshot";
+    ConfigSuccess, "spark_exporter_config_last_reload_successful", "spark_exporter.config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
+        "1 when the last load of the configuration succeeded, 0 when it was refused and the old one stays in force";
+    ConfigSuccessTime, "spark_exporter_config_last_reload_success_timestamp_seconds", "spark_exporter.config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When the configuration in force was loaded, in seconds since the epoch";
+    TargetUp, "spark_exporter_target_up", "spark_exporter.target.up", Gauge, Things(""), Daemon, ["spark_cluster", "target"], 1000, Stable,
+        "1 when the source answered in its latest cycle; one bad application or endpoint does not make it 0";
+    TargetDuration, "spark_exporter_target_scrape_duration_seconds", "spark_exporter.target.scrape_duration", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Experimental,
+        "How long the latest cycle over the source took";
+    TargetSuccessTime, "spark_exporter_target_last_success_timestamp_seconds", "spark_exporter.target.last_success_timestamp", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Stable,
+        "When the source last answered, in seconds since the epoch; absent before the first answer";
+    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 11, Experimental,
+        "Requests to Spark by what was asked for, failed ones included";
+    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 11, Experimental,
+        "Bytes of bodies that Spark sent, by what was asked for";
+    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 66, Stable,
+        "Failed requests to Spark by what was asked for and how they failed";
+    LogReads, "spark_exporter_event_log_reads_total", "spark_exporter.event_log.reads", Counter, Things("{log}"), Daemon, [], 1, Experimental,
+        "Event logs read, those that could not be read included";
+    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 4, Stable,
+        "Event logs that could not be read at all, by reason";
+    LogBytes, "spark_exporter_event_log_decompressed_bytes_total", "spark_exporter.event_log.decompressed", Counter, Bytes, Daemon, [], 1, Experimental,
+        "Bytes of event logs read, decompressed";
+    LogLines, "spark_exporter_event_log_lines_total", "spark_exporter.event_log.lines", Counter, Things("{line}"), Daemon, [], 1, Experimental,
+        "Lines of event logs read";
+    LogBadLines, "spark_exporter_event_log_bad_lines_total", "spark_exporter.event_log.bad_lines", Counter, Things("{line}"), Daemon, [], 1, Experimental,
+        "Lines of event logs that are no event, too long, or cut: skipped";
+    LogUnknownEvents, "spark_exporter_event_log_unknown_events_total", "spark_exporter.event_log.unknown_events", Counter, Things("{event}"), Daemon, [], 1, Experimental,
+        "Events of a kind this version does not know: skipped, no fault in itself";
+    ApplicationsHeld, "spark_exporter_applications", "spark_exporter.applications", Gauge, Things("{application}"), Daemon, [], 1, Stable,
+        "Runs held in memory: running ones, and finished ones until their retention ends";
+    ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 4, Stable,
+        "Runs that sources showed in their latest cycle and that have no series here, by reason: what is not covered";
+    ApplicationsAppeared, "spark_exporter_applications_appeared_total", "spark_exporter.applications_appeared", Counter, Things("{application}"), Daemon, [], 1, Experimental,
+        "Runs seen for the first time";
+    ApplicationsFinished, "spark_exporter_applications_finished_total", "spark_exporter.applications_finished", Counter, Things("{application}"), Daemon, [], 1, Experimental,
+        "Runs that ended while they were watched, or were found ended";
+    ApplicationsExpired, "spark_exporter_applications_expired_total", "spark_exporter.applications_expired", Counter, Things("{application}"), Daemon, [], 1, Experimental,
+        "Finished runs whose series were given up after their retention";
+    IdentityCollisions, "spark_exporter_identity_collisions_total", "spark_exporter.identity_collisions", Counter, Things("{application}"), Daemon, [], 1, Experimental,
+        "Runs that carry the id of another run: give their sources different cluster names";
+    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 6, Stable,
+        "Series left out of snapshots by reason, added up over snapshots";
+    Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,
+        "Series of this exposition";
+    WebRequests, "spark_exporter_http_requests_total", "spark_exporter.http.requests", Counter, Things("{request}"), Daemon, ["path", "code"], 40, Experimental,
+        "Requests this daemon answered, by path and status code, as of the snapshot";
+    WebFailures, "spark_exporter_http_failures_total", "spark_exporter.http.failures", Counter, Things("{connection}"), Daemon, ["reason"], 4, Experimental,
+        "Connections that were refused or broke, by reason, as of the snapshot";
+}

@@ -1,0 +1,117 @@
+//! The daemon's own series, from its counters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::catalogue::Id;
+use super::group::Group;
+use super::label::Text;
+use super::snapshot::Extra;
+use crate::config::Limits;
+use crate::telemetry::{
+    ENDPOINTS, FETCH_ERROR_KINDS, LOG_FAILURES, SERIES_DROPPED, SKIPPED, TelemetrySnapshot,
+};
+
+/// `dropped` is what the snapshot being made leaves out, `series` how many
+/// series it has in all.
+pub(super) fn group(
+    telemetry: &TelemetrySnapshot,
+    dropped: &BTreeMap<&'static str, u64>,
+    series: usize,
+    limits: &Limits,
+    now: Timestamp,
+) -> Group {
+    let mut group = Group::new(Arc::new([]));
+    let build = Arc::new([telemetry.build.version.into(), telemetry.build.revision.into()]);
+    group.with(Id::BuildInfo, Extra::Many(build), true);
+    group.add(Id::Started, telemetry.started);
+    group.add(Id::SnapshotTime, now);
+    group.add(Id::ConfigSuccess, telemetry.config_loaded);
+    group.add(Id::ConfigSuccessTime, telemetry.config_loaded_at);
+    targets(&mut group, telemetry, limits);
+    fetches(&mut group, telemetry);
+    let logs = &telemetry.logs;
+    group.add(Id::LogReads, logs.reads);
+    by_word(&mut group, Id::LogFailures, &LOG_FAILURES, &telemetry.log_failures);
+    group.add(Id::LogBytes, logs.bytes);
+    group.add(Id::LogLines, logs.lines);
+    group.add(Id::LogBadLines, logs.bad_lines);
+    group.add(Id::LogUnknownEvents, logs.unknown_events);
+    group.add(Id::ApplicationsHeld, telemetry.applications_held);
+    by_word(&mut group, Id::ApplicationsSkipped, &SKIPPED, &telemetry.skipped_by_reason());
+    group.add(Id::ApplicationsAppeared, telemetry.applications_appeared);
+    group.add(Id::ApplicationsFinished, telemetry.applications_finished);
+    group.add(Id::ApplicationsExpired, telemetry.applications_expired);
+    group.add(Id::IdentityCollisions, telemetry.identity_collisions);
+    let mut all_dropped = telemetry.series_dropped.clone();
+    for (reason, count) in dropped {
+        *all_dropped.entry(reason).or_default() += count;
+    }
+    by_word(&mut group, Id::SeriesDropped, &SERIES_DROPPED, &all_dropped);
+    group.add(Id::Series, series);
+    for ((path, code), count) in &telemetry.web_requests {
+        let labels = Arc::new([Text::Static(path), Text::Number((*code).into())]);
+        group.with(Id::WebRequests, Extra::Many(labels), *count);
+    }
+    by_word(&mut group, Id::WebFailures, &[], &telemetry.web_failures);
+    group
+}
+
+fn targets(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
+    // Names that are equal once cut cannot both be shown.
+    let mut seen = std::collections::HashSet::new();
+    for (id, status) in &telemetry.targets {
+        // A URL is worth more room than other labels: cut short, two History
+        // Servers behind one long host name would look the same.
+        let length = limits.label_length.saturating_mul(4);
+        let labels: Arc<[Text]> = Arc::new([
+            Text::clean(&id.cluster, limits.label_length),
+            Text::clean(&id.target, length),
+        ]);
+        if !seen.insert(Arc::clone(&labels)) {
+            continue;
+        }
+        let extra = Extra::Many(labels);
+        group.with(Id::TargetUp, extra.clone(), status.up);
+        group.with(Id::TargetDuration, extra.clone(), status.cycle_duration);
+        group.with(Id::TargetSuccessTime, extra, status.last_success);
+    }
+}
+
+fn fetches(group: &mut Group, telemetry: &TelemetrySnapshot) {
+    let mut fetches = telemetry.fetches.clone();
+    let mut errors = telemetry.fetch_errors.clone();
+    for endpoint in ENDPOINTS {
+        fetches.entry(endpoint).or_default();
+        for kind in FETCH_ERROR_KINDS {
+            errors.entry((endpoint, kind)).or_default();
+        }
+    }
+    for (endpoint, counts) in fetches {
+        group.add_for(Id::FetchRequests, endpoint, counts.requests);
+        group.add_for(Id::FetchBytes, endpoint, counts.bytes);
+    }
+    for ((endpoint, kind), count) in errors {
+        let labels = Arc::new([Text::Static(endpoint), Text::Static(kind)]);
+        group.with(Id::FetchErrors, Extra::Many(labels), count);
+    }
+}
+
+/// One series a word, those of the closed list also where nothing happened
+/// yet.
+fn by_word(
+    group: &mut Group,
+    id: Id,
+    words: &[&'static str],
+    counts: &BTreeMap<&'static str, u64>,
+) {
+    let mut counts = counts.clone();
+    for word in words {
+        counts.entry(word).or_default();
+    }
+    for (word, count) in counts {
+        group.add_for(id, word, count);
+    }
+}

@@ -1,0 +1,160 @@
+//! The series of one subject (a run, a stage attempt, an executor, a
+//! finding), collected before it is decided whether they fit: a subject is in
+//! an exposition as a whole or not at all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::catalogue::{CATALOGUE, Id};
+use super::label::Text;
+use super::snapshot::{Extra, Family, Sample};
+
+/// Series of one subject.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Values of the labels of its scope.
+    labels: Arc<[Text]>,
+    series: Vec<(Id, Extra, f64)>,
+}
+
+impl Group {
+    pub(super) fn new(labels: Arc<[Text]>) -> Self {
+        Self { labels, series: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    /// Adds a series, unless the value is missing or no finite number.
+    pub(super) fn add(&mut self, id: Id, value: impl Into<Value>) {
+        self.with(id, Extra::None, value);
+    }
+
+    /// The same with the value of the metric's own label.
+    pub(super) fn add_for(&mut self, id: Id, label: &'static str, value: impl Into<Value>) {
+        self.with(id, Extra::One(label), value);
+    }
+
+    pub(super) fn with(&mut self, id: Id, extra: Extra, value: impl Into<Value>) {
+        if let Value(Some(value)) = value.into()
+            && value.is_finite()
+        {
+            self.series.push((id, extra, value));
+        }
+    }
+}
+
+/// A sample's value, or nothing where the source cannot tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value(Option<f64>);
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self(Some(value))
+    }
+}
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self(Some(f64::from(u8::from(value))))
+    }
+}
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self(Some(value as f64))
+    }
+}
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self(Some(value.into()))
+    }
+}
+impl From<i32> for Value {
+    fn from(value: i32) -> Self {
+        Self(Some(value.into()))
+    }
+}
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Self(Some(value as f64))
+    }
+}
+/// In seconds.
+impl From<Duration> for Value {
+    fn from(value: Duration) -> Self {
+        Self(Some(value.as_secs_f64()))
+    }
+}
+/// In seconds since the epoch, to the millisecond: Spark has no finer clock.
+impl From<Timestamp> for Value {
+    fn from(value: Timestamp) -> Self {
+        Self(Some(value.as_millisecond() as f64 / 1_000.0))
+    }
+}
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self(None), Into::into)
+    }
+}
+
+/// Takes groups as long as they fit, and counts what does not.
+#[derive(Debug)]
+pub(super) struct Builder {
+    families: Vec<Family>,
+    /// Series that may still come.
+    left: usize,
+    dropped: BTreeMap<&'static str, u64>,
+}
+
+impl Builder {
+    pub(super) fn new(limit: usize) -> Self {
+        let families =
+            CATALOGUE.iter().map(|metric| Family { metric, samples: Vec::new() }).collect();
+        Self { families, left: limit, dropped: BTreeMap::new() }
+    }
+
+    /// Keeps room for series that are added at the end whatever happens.
+    pub(super) fn reserve(&mut self, series: usize) {
+        self.left = self.left.saturating_sub(series);
+    }
+
+    /// Adds the group if all of it fits.
+    pub(super) fn admit(&mut self, group: Group) -> bool {
+        let Some(left) = self.left.checked_sub(group.len()) else {
+            self.drop("series_limit", group.len());
+            return false;
+        };
+        self.left = left;
+        self.add(group);
+        true
+    }
+
+    /// Adds a group for which room was reserved.
+    pub(super) fn add(&mut self, group: Group) {
+        for (id, extra, value) in group.series {
+            let labels = Arc::clone(&group.labels);
+            self.families[id as usize].samples.push(Sample { labels, extra, value });
+        }
+    }
+
+    pub(super) fn drop(&mut self, reason: &'static str, series: usize) {
+        if series > 0 {
+            *self.dropped.entry(reason).or_default() += series as u64;
+        }
+    }
+
+    pub(super) fn dropped(&self) -> &BTreeMap<&'static str, u64> {
+        &self.dropped
+    }
+
+    pub(super) fn series(&self) -> usize {
+        self.families.iter().map(|family| family.samples.len()).sum()
+    }
+
+    pub(super) fn finish(self) -> (Vec<Family>, BTreeMap<&'static str, u64>) {
+        (self.families, self.dropped)
+    }
+}

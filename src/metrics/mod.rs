@@ -1,0 +1,16 @@
+//! From runs and their diagnoses to metrics: the [`catalogue`] says what there
+//! is, [`build`] makes a [`Snapshot`] of it, [`prometheus`] writes a snapshot
+//! as text. Pure: the daemon builds it after each cycle, `expose` serves it.
+
+pub mod catalogue;
+mod daemon;
+mod executor;
+mod finding;
+mod group;
+pub mod label;
+pub mod prometheus;
+mod run;
+mod snapshot;
+mod stage;
+
+pub use snapshot::{Extra, Family, RunView, Sample, Snapshot, build};

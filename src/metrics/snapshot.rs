@@ -1,0 +1,221 @@
+//! All series of one moment.
+//!
+//! The daemon builds a snapshot after each cycle and swaps it in; a scrape
+//! only writes it down. Nothing here is changed afterwards, so label values
+//! that are gone leave no series behind and two scrapes cannot disturb each
+//! other.
+//!
+//! Where not everything fits in `limits.series`, what is dear to more readers
+//! comes first: the daemon's own series always; then the numbers of every
+//! run, its findings, its stages, its executors; running runs before finished
+//! ones, later before earlier.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::catalogue::{Id, Metric};
+use super::group::{Builder, Group};
+use super::label::Text;
+use super::{daemon, executor, finding, run, stage};
+use crate::config::Limits;
+use crate::diagnose::Diagnosis;
+use crate::model::{Application, State};
+use crate::telemetry::TelemetrySnapshot;
+
+/// A run and what was found wrong with it.
+#[derive(Debug, Clone)]
+pub struct RunView {
+    pub application: Arc<Application>,
+    pub diagnosis: Arc<Diagnosis>,
+}
+
+/// Values of a metric's own labels, beside those of its scope.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Extra {
+    None,
+    One(&'static str),
+    Many(Arc<[Text]>),
+}
+
+/// One series and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Values of the labels of its metric's scope: shared by all series of
+    /// the subject.
+    pub labels: Arc<[Text]>,
+    pub extra: Extra,
+    /// Finite.
+    pub value: f64,
+}
+
+impl Sample {
+    /// Label values in the order of [`Metric::label_names`].
+    pub fn label_values(&self) -> impl Iterator<Item = Text> {
+        let (one, many) = match &self.extra {
+            Extra::None => (None, &[][..]),
+            Extra::One(text) => (Some(Text::Static(text)), &[][..]),
+            Extra::Many(texts) => (None, &texts[..]),
+        };
+        self.labels.iter().cloned().chain(one).chain(many.iter().cloned())
+    }
+}
+
+/// All series of one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    pub metric: &'static Metric,
+    pub samples: Vec<Sample>,
+}
+
+/// All series of one moment, by metric.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    families: Vec<Family>,
+    dropped: BTreeMap<&'static str, u64>,
+}
+
+impl Snapshot {
+    /// Metrics that have series, in the order of the catalogue.
+    pub fn families(&self) -> impl Iterator<Item = &Family> {
+        self.families.iter().filter(|family| !family.samples.is_empty())
+    }
+
+    /// The series of one metric.
+    pub fn family(&self, id: Id) -> &[Sample] {
+        self.families.get(id as usize).map_or(&[], |family| &family.samples)
+    }
+
+    pub fn series(&self) -> usize {
+        self.families.iter().map(|family| family.samples.len()).sum()
+    }
+
+    /// Series that this snapshot leaves out, by reason. It shows them already
+    /// in `spark_exporter_series_dropped_total`; emit them as
+    /// [`crate::telemetry::events::SeriesDropped`], so that the next one adds
+    /// them up.
+    pub fn dropped(&self) -> &BTreeMap<&'static str, u64> {
+        &self.dropped
+    }
+
+    /// A series that is there twice, if there is one: the writer of a text
+    /// format must never meet it.
+    pub fn duplicate(&self) -> Option<(&'static Metric, &Sample)> {
+        self.families.iter().find_map(|family| {
+            let mut seen = HashSet::with_capacity(family.samples.len());
+            let twice = family.samples.iter().find(|sample| {
+                let values: Vec<String> =
+                    sample.label_values().map(|value| value.to_string()).collect();
+                !seen.insert(values)
+            })?;
+            Some((family.metric, twice))
+        })
+    }
+}
+
+/// Makes the snapshot of a moment. Pure: the same input gives the same
+/// series in the same order.
+pub fn build(
+    runs: &[RunView],
+    telemetry: &TelemetrySnapshot,
+    limits: &Limits,
+    now: Timestamp,
+) -> Snapshot {
+    let mut builder = Builder::new(limits.series);
+    builder.reserve(daemon::group(telemetry, &BTreeMap::new(), 0, limits, now).len());
+
+    let mut kept = Vec::with_capacity(runs.len());
+    for view in ordered(runs, limits) {
+        let labels = run::labels(&view.application, limits);
+        if !view.unique {
+            let series = everything(&view, &labels, limits);
+            builder.drop("duplicate_run", series);
+        } else if builder.admit(run::group(&view.application, &view.diagnosis, &labels, limits)) {
+            kept.push((view, labels));
+        } else {
+            let series = parts(&view, &labels, limits);
+            builder.drop("series_limit", series);
+        }
+    }
+    for part in [finding::groups, stage::groups, executor::groups] {
+        for (view, labels) in &kept {
+            let Part { groups, reason, beyond } =
+                part(&view.application, &view.diagnosis, labels, limits);
+            builder.drop(reason, beyond);
+            for group in groups {
+                builder.admit(group);
+            }
+        }
+    }
+
+    // One series more: the one that tells how many there are counts itself,
+    // and is part of the group already.
+    let own = daemon::group(telemetry, builder.dropped(), 0, limits, now).len();
+    let series = builder.series() + own;
+    let own = daemon::group(telemetry, builder.dropped(), series, limits, now);
+    builder.add(own);
+    let (families, dropped) = builder.finish();
+    let snapshot = Snapshot { families, dropped };
+    debug_assert!(
+        snapshot.duplicate().is_none(),
+        "the same series twice: {:?}",
+        snapshot.duplicate()
+    );
+    snapshot
+}
+
+/// Subjects of one sort in one run: those that get series, and how many
+/// series the others would have had.
+pub(super) struct Part {
+    pub(super) groups: Vec<Group>,
+    /// Why the others get none.
+    pub(super) reason: &'static str,
+    pub(super) beyond: usize,
+}
+
+struct Ordered<'a> {
+    view: &'a RunView,
+    /// Whether no run before it has the same labels.
+    unique: bool,
+}
+
+impl std::ops::Deref for Ordered<'_> {
+    type Target = RunView;
+    fn deref(&self) -> &RunView {
+        self.view
+    }
+}
+
+/// Running first, then the latest. Two runs whose labels are equal (the same
+/// id started again, or ids equal once cut) cannot both be shown: the first
+/// in this order is.
+fn ordered<'a>(runs: &'a [RunView], limits: &Limits) -> Vec<Ordered<'a>> {
+    let mut views: Vec<&RunView> = runs.iter().collect();
+    views.sort_by(|a, b| {
+        let key = |view: &RunView| {
+            let application = &view.application;
+            (application.state == State::Running, application.end, application.start)
+        };
+        key(b).cmp(&key(a)).then_with(|| a.application.id.cmp(&b.application.id))
+    });
+    let mut seen = HashSet::with_capacity(views.len());
+    views
+        .into_iter()
+        .map(|view| Ordered { view, unique: seen.insert(run::labels(&view.application, limits)) })
+        .collect()
+}
+
+/// Series of a run's findings, stages and executors, were they all shown.
+fn parts(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> usize {
+    [finding::groups, stage::groups, executor::groups]
+        .iter()
+        .map(|part| part(&view.application, &view.diagnosis, labels, limits))
+        .map(|part| part.groups.iter().map(Group::len).sum::<usize>() + part.beyond)
+        .sum()
+}
+
+fn everything(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> usize {
+    run::group(&view.application, &view.diagnosis, labels, limits).len()
+        + parts(view, labels, limits)
+}

@@ -1,0 +1,153 @@
+//! `docs/metrics.md` is made from the catalogue. `UPDATE_DOCS=1 cargo test
+//! --test metrics_docs` writes it; otherwise this test compares.
+
+use std::fmt::Write;
+
+use spark_exporter::config::Limits;
+use spark_exporter::metrics::catalogue::{CATALOGUE, Metric, Scope};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
+
+#[test]
+fn the_page_of_metrics_is_what_the_catalogue_says() {
+    let expected = page(&Limits::default());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).expect("a folder");
+        std::fs::write(FILE, &expected).expect("written");
+    }
+    let found = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(
+        found == expected,
+        "docs/metrics.md is not what the catalogue says: \
+         run `UPDATE_DOCS=1 cargo test --test metrics_docs`"
+    );
+}
+
+fn of(scope: Scope) -> impl Iterator<Item = &'static Metric> {
+    CATALOGUE.iter().filter(move |metric| metric.scope == scope)
+}
+
+/// Series of one subject of this scope, at most.
+fn worst(scope: Scope) -> usize {
+    of(scope).map(|metric| metric.times as usize).sum()
+}
+
+fn page(limits: &Limits) -> String {
+    let mut out = String::new();
+    let run = worst(Scope::Run);
+    let finding = worst(Scope::Finding);
+    let stage = worst(Scope::Stage);
+    let executor = worst(Scope::Executor);
+    let (findings, stages, executors) =
+        (limits.findings_exported, limits.stages_exported, limits.executors_exported);
+    let application = run + finding * findings + stage * stages + executor * executors;
+    let targets: usize =
+        of(Scope::Daemon).filter(|metric| metric.labels.contains(&"target")).count();
+    let daemon: usize = of(Scope::Daemon)
+        .filter(|metric| !metric.labels.contains(&"target"))
+        .map(|metric| metric.times as usize)
+        .sum();
+    let small = run + finding * 2 + stage * 5 + executor * 4;
+    write!(
+        out,
+        "# Metrics
+
+<!-- Made from the catalogue: UPDATE_DOCS=1 cargo test --test metrics_docs -->
+
+Every metric of `/metrics`, in both text formats. Times are seconds, sizes are
+bytes, ratios are plain numbers. A series is absent where the source cannot
+tell its value: absent never means 0.
+
+**Joining.** Series of one run carry `spark_cluster`, `app_id` and `attempt_id`
+(empty where the resource manager starts only one). Facts such as the name are
+on `spark_application_info`:
+
+```promql
+spark_application_task_gc_time_seconds
+  * on (spark_cluster, app_id, attempt_id) group_left (app_name)
+  spark_application_info
+```
+
+**Gauges, not counters.** What a run has done so far (task time, bytes, tasks)
+is a gauge: Spark forgets old stages and executors, and a run is read anew from
+its event log once it has ended, so such a total can shrink, which a counter
+must not. Do not put `rate()` on it; compare runs by their totals, or use
+`deriv()` on a running one. Counters (`_total`) are the daemon's own only.
+
+**How old.** Sources are read in the background and a scrape shows the latest
+snapshot: `spark_exporter_snapshot_timestamp_seconds` says when it was made,
+`spark_application_observed_timestamp_seconds` what moment a run's data speaks
+of. A finished run keeps its series until its retention ends.
+
+**Derived** metrics are worked out from what Spark sends, beside the numbers
+they are made of. Prefer `spark_finding` for alerts: a finding has a floor in
+seconds and a threshold from the configuration, a bare ratio has neither.
+
+**Stability.** *Stable* names, labels and meanings change only after two minor
+releases of notice. *Experimental* ones may change in a minor release.
+
+## How many series
+
+| for each | series, at most | how many of them |
+|---|---:|---|
+| run | {run} | all runs held (`limits.applications`, {applications}) |
+| finding | {finding} | {findings} costliest of a run (`limits.findings_exported`) |
+| stage attempt | {stage} | {stages} costliest of a run, active ones first (`limits.stages_exported`) |
+| executor | {executor} | {executors} of a run with the most task time, living ones first (`limits.executors_exported`) |
+| source | {targets} | all sources, up to 1,000 |
+| daemon | {daemon} | one |
+
+A run of 5 stages, 4 executors and 2 findings has at most {small} series; the
+largest possible run has {application}. One exposition has at most
+`limits.series` ({series}) in all: beyond it the daemon's own series stay, then
+come the numbers of every run, its findings, its stages and its executors,
+running runs first. A subject is shown as a whole or not at all. Whatever is
+left out is counted in `spark_exporter_series_dropped_total`.
+
+Label values from outside are cut to `limits.label_length` ({length})
+characters, and control characters in them become spaces. Text from users is
+never a label, except `app_name`.
+",
+        applications = limits.applications,
+        series = limits.series,
+        length = limits.label_length,
+    )
+    .expect("a String takes it");
+    for scope in Scope::ALL {
+        section(&mut out, scope);
+    }
+    out
+}
+
+fn section(out: &mut String, scope: Scope) {
+    let title = match scope {
+        Scope::Run => "Runs",
+        Scope::Finding => "Findings",
+        Scope::Stage => "Stage attempts",
+        Scope::Executor => "Executors",
+        Scope::Daemon => "The daemon itself",
+    };
+    write!(out, "\n## {title}\n\n").expect("a String takes it");
+    if !scope.labels().is_empty() {
+        let labels: Vec<_> = scope.labels().iter().map(|label| format!("`{label}`")).collect();
+        write!(out, "All have the labels {}.\n\n", labels.join(", ")).expect("a String takes it");
+    }
+    out.push_str("| metric | type | more labels | meaning | stability | OpenTelemetry |\n");
+    out.push_str("|---|---|---|---|---|---|\n");
+    for metric in of(scope) {
+        let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        let unit = metric.unit.ucum();
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        writeln!(
+            out,
+            "| `{}` | {} | {} | {} | {} | `{}`{unit} |",
+            metric.name,
+            metric.kind.as_str(),
+            labels.join(", "),
+            metric.help,
+            metric.stability.as_str(),
+            metric.otel,
+        )
+        .expect("a String takes it");
+    }
+}

@@ -1,0 +1,347 @@
+//! What a snapshot holds and what it leaves out, on made-up runs.
+
+mod support;
+
+use std::time::Duration;
+
+use spark_exporter::config::Limits;
+use spark_exporter::diagnose::{Rule, Severity, StageNumbers, Subject};
+use spark_exporter::metrics::catalogue::{CATALOGUE, Id};
+use spark_exporter::metrics::prometheus::{Format, render};
+use spark_exporter::metrics::{RunView, Sample, Snapshot, build};
+use spark_exporter::model::{
+    DataQuality, Distribution, Source, Stage, StageId, StageStatus, State,
+};
+use spark_exporter::telemetry::events::{
+    ConfigLoaded, CycleFinished, SeriesDropped, WebRequestFailed, WebRequestServed,
+};
+use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
+use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
+
+fn snapshot(runs: &[RunView], limits: &Limits) -> Snapshot {
+    build(runs, &TelemetrySnapshot::default(), limits, at(80))
+}
+
+fn one(view: RunView) -> Snapshot {
+    snapshot(&[view], &Limits::default())
+}
+
+fn labels(sample: &Sample) -> Vec<String> {
+    sample.label_values().map(|value| value.to_string()).collect()
+}
+
+/// The value of the only series, or of the one whose last label is `last`.
+fn value(snapshot: &Snapshot, id: Id, last: Option<&str>) -> Option<f64> {
+    let mut found = snapshot
+        .family(id)
+        .iter()
+        .filter(|sample| last.is_none() || labels(sample).last().map(String::as_str) == last);
+    let first = found.next()?;
+    assert!(found.next().is_none(), "{id:?}: more than one series");
+    Some(first.value)
+}
+
+fn run() -> RunView {
+    skewed_run(run_id("default", "app-1"))
+}
+
+#[test]
+fn the_exposition_of_a_small_run() {
+    let telemetry = TelemetrySnapshot {
+        started: Some(at(-60)),
+        build: spark_exporter::telemetry::Revision { version: "1.2.3", revision: "abcdef" },
+        ..TelemetrySnapshot::default()
+    };
+    let snapshot = build(&[run()], &telemetry, &Limits::default(), at(80));
+    let snapshot = std::sync::Arc::new(snapshot);
+    insta::assert_snapshot!("prometheus", render(&snapshot, Format::Prometheus));
+    insta::assert_snapshot!("openmetrics", render(&snapshot, Format::OpenMetrics));
+}
+
+#[test]
+fn every_series_has_the_labels_of_its_metric() {
+    for family in one(run()).families() {
+        let names = family.metric.label_names().count();
+        for sample in &family.samples {
+            assert_eq!(sample.label_values().count(), names, "{}", family.metric.name);
+        }
+    }
+}
+
+#[test]
+fn no_subject_has_more_series_than_the_documentation_promises() {
+    for family in one(run()).families() {
+        let mut counts = std::collections::HashMap::new();
+        for sample in &family.samples {
+            *counts.entry(sample.labels.clone()).or_insert(0) += 1;
+        }
+        let most = counts.into_values().max().unwrap_or(0);
+        assert!(most <= family.metric.times, "{}: {most}", family.metric.name);
+    }
+}
+
+#[test]
+fn every_metric_of_the_catalogue_can_be_made() {
+    // Whatever no part of the code ever writes is a promise that nobody keeps.
+    let view = changed(&run(), |application, diagnosis| {
+        application.exit_code = Some(0);
+        application.end = Some(at(75));
+        application.executors[0].peak_heap_bytes = Some(5);
+        for numbers in diagnosis.stages.values_mut() {
+            numbers.io_per_core.input = Some(1.0);
+        }
+    });
+    let telemetry = Telemetry::new(at(0));
+    ConfigLoaded { path: "x".to_owned(), at: at(0) }.emit(&telemetry);
+    CycleFinished {
+        target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
+        success: true,
+        at: at(1),
+        duration: Duration::from_secs(1),
+        requests: 1,
+        bytes: 1,
+        skipped: Vec::new(),
+    }
+    .emit(&telemetry);
+    WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
+    WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
+    let snapshot = build(&[view], &telemetry.snapshot(), &Limits::default(), at(80));
+    let missing: Vec<_> = CATALOGUE
+        .iter()
+        .filter(|metric| !snapshot.families().any(|family| family.metric.name == metric.name))
+        .map(|metric| metric.name)
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
+#[test]
+fn numbers_go_through_unchanged() {
+    let snapshot = one(run());
+    assert_eq!(value(&snapshot, Id::ApplicationTaskRunTime, None), Some(80.0));
+    assert_eq!(value(&snapshot, Id::StageTaskRunTimeMedian, None), Some(2.0));
+    assert_eq!(value(&snapshot, Id::StageTaskRunTimeMax, None), Some(60.0));
+    assert_eq!(value(&snapshot, Id::StageDuration, None), Some(65.0));
+    assert_eq!(value(&snapshot, Id::StageIoPerCore, Some("shuffle_read")), Some(33_408.0));
+    assert_eq!(value(&snapshot, Id::StageIoPerCore, Some("input")), None);
+    assert_eq!(value(&snapshot, Id::ApplicationState, Some("running")), Some(1.0));
+    assert_eq!(value(&snapshot, Id::ApplicationState, Some("failed")), Some(0.0));
+    assert_eq!(snapshot.family(Id::ApplicationState).len(), State::ALL.len());
+    assert_eq!(value(&snapshot, Id::ApplicationEnd, None), None);
+    assert_eq!(value(&snapshot, Id::ApplicationExecutorCores, None), Some(4.0));
+    assert_eq!(value(&snapshot, Id::FindingWall, None), Some(49.5));
+    assert_eq!(
+        labels(&snapshot.family(Id::Finding)[0]),
+        [
+            "default",
+            "app-1",
+            "",
+            "orders \"daily\"",
+            "data_skew",
+            "hot_key",
+            "warning",
+            "stage",
+            "1",
+            "0",
+            "3",
+            ""
+        ]
+    );
+}
+
+#[test]
+fn what_a_source_cannot_tell_is_absent() {
+    // A stage that ran and whose scheduler delay is unknown: no sum at all.
+    let view = changed(&run(), |application, diagnosis| {
+        application.stages.push(Stage {
+            measures: spark_exporter::model::Measures {
+                scheduler_delay: Distribution::default(),
+                ..skewed_stage(2, StageStatus::Complete).measures
+            },
+            ..skewed_stage(2, StageStatus::Complete)
+        });
+        diagnosis.totals.gc_ratio = None;
+        diagnosis.stages.insert(
+            StageId { stage: 2, attempt: 0 },
+            StageNumbers {
+                gc_ratio: Some(f64::NAN),
+                spill_ratio: Some(f64::INFINITY),
+                ..StageNumbers::default()
+            },
+        );
+    });
+    let snapshot = one(view);
+    assert_eq!(value(&snapshot, Id::ApplicationTaskSchedulerDelay, None), None);
+    assert_eq!(value(&snapshot, Id::ApplicationTaskRunTime, None), Some(160.0));
+    assert_eq!(value(&snapshot, Id::ApplicationGcRatio, None), None);
+    assert_eq!(snapshot.family(Id::StageTaskSchedulerDelay).len(), 1);
+    assert_eq!(snapshot.family(Id::StageGcRatio).len(), 1);
+    assert_eq!(snapshot.family(Id::StageSpillRatio).len(), 1);
+}
+
+#[test]
+fn a_list_that_did_not_come_is_not_an_empty_list() {
+    let unanswered = changed(&run(), |application, _| {
+        application.jobs.clear();
+        application.executors.clear();
+        application.stages.clear();
+        application.cached.clear();
+    });
+    let none = one(unanswered.clone());
+    assert_eq!(none.family(Id::ApplicationJobs).len(), 5);
+    assert_eq!(value(&none, Id::ApplicationExecutors, None), Some(0.0));
+    let missing = one(changed(&unanswered, |application, _| {
+        application.data_quality.insert(DataQuality::EndpointsMissing);
+    }));
+    for id in [
+        Id::ApplicationJobs,
+        Id::ApplicationStages,
+        Id::ApplicationTasks,
+        Id::ApplicationExecutors,
+        Id::ApplicationCachedRdds,
+    ] {
+        assert!(missing.family(id).is_empty(), "{id:?}");
+    }
+}
+
+#[test]
+fn a_finished_run_has_no_living_executor() {
+    let snapshot = one(changed(&run(), |application, _| {
+        application.state = State::Succeeded;
+        application.end = Some(at(75));
+        application.source = Source::EventLog;
+    }));
+    assert_eq!(value(&snapshot, Id::ApplicationExecutors, None), Some(0.0));
+    assert_eq!(value(&snapshot, Id::ApplicationExecutorsAdded, None), Some(2.0));
+    assert!(snapshot.family(Id::ExecutorAlive).iter().all(|sample| sample.value == 0.0));
+    // An event log does not tell what is cached.
+    assert_eq!(value(&snapshot, Id::ApplicationCachedRdds, None), None);
+}
+
+#[test]
+fn the_same_id_in_two_clusters_is_two_runs() {
+    let runs = [skewed_run(run_id("a", "app-1")), skewed_run(run_id("b", "app-1"))];
+    let snapshot = snapshot(&runs, &Limits::default());
+    assert_eq!(snapshot.family(Id::ApplicationStart).len(), 2);
+    assert_eq!(snapshot.duplicate(), None);
+    assert!(snapshot.dropped().is_empty());
+}
+
+#[test]
+fn of_two_runs_with_equal_labels_the_later_is_shown() {
+    let earlier = run();
+    let later = changed(&earlier, |application, _| application.start = Some(at(50)));
+    for runs in [[earlier.clone(), later.clone()], [later, earlier]] {
+        let snapshot = snapshot(&runs, &Limits::default());
+        assert_eq!(snapshot.duplicate(), None);
+        let start = at(50).as_second() as f64;
+        assert_eq!(value(&snapshot, Id::ApplicationStart, None), Some(start));
+        let dropped = snapshot.dropped()["duplicate_run"];
+        assert_eq!(dropped as usize, one(run()).series() - one_without_runs());
+        assert_eq!(
+            value(&snapshot, Id::SeriesDropped, Some("duplicate_run")),
+            Some(dropped as f64)
+        );
+    }
+}
+
+fn one_without_runs() -> usize {
+    snapshot(&[], &Limits::default()).series()
+}
+
+#[test]
+fn ids_that_are_equal_once_cut_do_not_make_a_series_twice() {
+    let limits = Limits { label_length: 10, ..Limits::default() };
+    let runs: Vec<_> =
+        (0..3).map(|n| skewed_run(run_id("default", &format!("application_{n}")))).collect();
+    let snapshot = snapshot(&runs, &limits);
+    assert_eq!(snapshot.duplicate(), None);
+    assert_eq!(snapshot.family(Id::ApplicationStart).len(), 1);
+}
+
+#[test]
+fn findings_about_several_jobs_share_a_series() {
+    let snapshot = one(changed(&run(), |application, diagnosis| {
+        application.jobs.clear();
+        diagnosis.findings = (0..3)
+            .map(|job_id| {
+                finding(Rule::JobFailed, None, Severity::Critical, Subject::Job { job_id })
+            })
+            .collect();
+    }));
+    assert_eq!(value(&snapshot, Id::Finding, None), Some(1.0));
+    assert_eq!(value(&snapshot, Id::FindingWall, None), Some(148.5));
+    assert_eq!(value(&snapshot, Id::ApplicationFindings, Some("critical")), Some(3.0));
+}
+
+#[test]
+fn only_the_costliest_get_series_and_the_rest_is_counted() {
+    let view = changed(&run(), |application, diagnosis| {
+        application.stages = (0..30)
+            .map(|id| {
+                let mut stage = skewed_stage(id, StageStatus::Complete);
+                stage.measures.run_time.sum = Some(Duration::from_secs(u64::from(id)));
+                stage
+            })
+            .collect();
+        application.stages[3].status = StageStatus::Active;
+        application.executors = (0..7).map(executor).collect();
+        diagnosis.findings = (0..30)
+            .map(|stage_id| {
+                let subject = Subject::Stage { stage_id, stage_attempt_id: 0 };
+                finding(Rule::DataSkew, None, Severity::Warning, subject)
+            })
+            .collect();
+    });
+    let limits = Limits {
+        stages_exported: 4,
+        executors_exported: 5,
+        findings_exported: 6,
+        ..Limits::default()
+    };
+    let snapshot = snapshot(&[view], &limits);
+    let stages: Vec<_> =
+        snapshot.family(Id::StageDuration).iter().map(|sample| labels(sample)[3].clone()).collect();
+    // The active one first, then by run time.
+    assert_eq!(stages, ["3", "29", "28", "27"]);
+    assert_eq!(snapshot.family(Id::ExecutorCores).len(), 5);
+    assert_eq!(snapshot.family(Id::Finding).len(), 6);
+    assert_eq!(snapshot.dropped()["findings_limit"], 24 * 3);
+    assert_eq!(snapshot.dropped()["executors_limit"] % 2, 0);
+    assert!(snapshot.dropped()["stages_limit"] > 26 * 40);
+}
+
+#[test]
+fn the_series_limit_holds_and_the_daemon_s_own_series_stay() {
+    let runs: Vec<_> =
+        (0..50).map(|n| skewed_run(run_id("default", &format!("app-{n}")))).collect();
+    for series in [0, 300, 1_000, 3_000] {
+        let limits = Limits { series, ..Limits::default() };
+        let snapshot = snapshot(&runs, &limits);
+        assert!(snapshot.series() <= series.max(one_without_runs()), "{series}");
+        assert_eq!(snapshot.duplicate(), None);
+        assert_eq!(value(&snapshot, Id::Series, None), Some(snapshot.series() as f64));
+        let dropped = snapshot.dropped()["series_limit"];
+        let all = self::snapshot(&runs, &Limits::default()).series() as u64;
+        assert_eq!(dropped + snapshot.series() as u64, all, "{series}: all is accounted for");
+        // Numbers of every run come before the stages of any.
+        if series == 1_000 {
+            assert!(snapshot.family(Id::ApplicationStart).len() > 5);
+            assert!(snapshot.family(Id::StageDuration).is_empty());
+        }
+    }
+}
+
+#[test]
+fn dropped_series_add_up_over_snapshots() {
+    let telemetry = Telemetry::default();
+    let limits = Limits { executors_exported: 1, ..Limits::default() };
+    for round in 1..=3_u32 {
+        let snapshot = build(&[run()], &telemetry.snapshot(), &limits, at(80));
+        let shown = value(&snapshot, Id::SeriesDropped, Some("executors_limit"));
+        let each = snapshot.dropped()["executors_limit"];
+        assert_eq!(shown, Some(each as f64 * f64::from(round)));
+        for (reason, count) in snapshot.dropped() {
+            SeriesDropped { reason, count: *count }.emit(&telemetry);
+        }
+    }
+}

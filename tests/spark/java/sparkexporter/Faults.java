@@ -1,0 +1,98 @@
+package sparkexporter;
+
+import java.lang.reflect.Constructor;
+import java.util.ArrayDeque;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+
+/**
+ * Faults that no query can ask for, called once a row from SQL:
+ * {@code java_method('sparkexporter.Faults', 'work', 1000)}. They happen inside
+ * the executor's JVM, so no Python worker adds its own noise to the run.
+ */
+public final class Faults {
+    private static final ArrayDeque<Object> LIVE = new ArrayDeque<>();
+
+    private Faults() {}
+
+    /** Burns CPU: about one nanosecond a round on a current machine. */
+    public static long work(long rounds) {
+        long state = 0x9E3779B97F4A7C15L ^ rounds;
+        for (long round = 0; round < rounds; round++) {
+            state ^= state << 13;
+            state ^= state >>> 7;
+            state ^= state << 17;
+        }
+        return state;
+    }
+
+    /** As {@link #work}, but {@code factor} times as much on executor {@code id}. */
+    public static long workOnExecutor(long rounds, String id, int factor) {
+        return work(SparkEnv.get().executorId().equals(id) ? rounds * factor : rounds);
+    }
+
+    /** As {@link #work}, but {@code factor} times as much on {@code host}. */
+    public static long workOnHost(long rounds, String host, int factor) {
+        boolean slow = SparkEnv.get().blockManager().blockManagerId().host().equals(host);
+        return work(slow ? rounds * factor : rounds);
+    }
+
+    /** Waits without using the CPU. */
+    public static long sleep(long milliseconds) {
+        try {
+            Thread.sleep(milliseconds);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new RuntimeException("interrupted", interrupted);
+        }
+        return milliseconds;
+    }
+
+    /**
+     * Puts a record into a cache of the newest {@code size} records of this
+     * executor: small objects that live long enough to be promoted and die
+     * old, which is what makes full collections.
+     */
+    public static long cache(long key, int size) {
+        synchronized (LIVE) {
+            LIVE.addLast(new Object[] {key, Long.toString(key), new byte[64], new long[4]});
+            while (LIVE.size() > size) {
+                LIVE.removeFirst();
+            }
+            return LIVE.size();
+        }
+    }
+
+    /** Throws in the first {@code attempts} attempts of a task. */
+    public static long failFirst(int attempts, String kind) throws Exception {
+        if (TaskContext.get().attemptNumber() >= attempts) {
+            return 0;
+        }
+        if (kind.equals("memory")) {
+            throw sparkOutOfMemory();
+        }
+        throw new IllegalStateException("record rejected: amount is not a number");
+    }
+
+    /** 1 in the first attempt of a task, 0 in its retries. */
+    public static int firstAttempt() {
+        return TaskContext.get().attemptNumber() == 0 ? 1 : 0;
+    }
+
+    /** The error of Spark's own memory manager, which fails a task and not its executor. */
+    private static Error sparkOutOfMemory() throws Exception {
+        Class<?> type = Class.forName("org.apache.spark.memory.SparkOutOfMemoryError");
+        for (Constructor<?> constructor : type.getConstructors()) {
+            Class<?>[] parameters = constructor.getParameterTypes();
+            if (parameters.length == 1 && parameters[0] == OutOfMemoryError.class) {
+                return (Error) constructor.newInstance(
+                        new OutOfMemoryError("Unable to acquire 65536 bytes of memory, got 0"));
+            }
+        }
+        return (Error) type
+                .getConstructor(String.class, java.util.Map.class)
+                .newInstance(
+                        "UNABLE_TO_ACQUIRE_MEMORY",
+                        new java.util.HashMap<>(java.util.Map.of("requestedBytes", "65536", "receivedBytes", "0")));
+    }
+}

@@ -1,0 +1,208 @@
+//! Made-up runs for tests and benches of the exposition. Not every one of them
+//! uses all of it.
+
+#![allow(dead_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use spark_exporter::diagnose::{
+    Cause, Confidence, Diagnosis, Finding, FindingKind, Impact, IoPerCore, Rule, RunNumbers,
+    Severity, StageNumbers, Subject,
+};
+use spark_exporter::metrics::RunView;
+use spark_exporter::model::{
+    Application, CachedRdd, Column, DataQuality, Distribution, Executor, ExecutorTotals, Job,
+    JobStatus, Kind, Measures, Quantity, RunId, Source, Stage, StageId, StageStatus, State,
+    TaskCounts,
+};
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_764_460_800 + seconds).expect("in range")
+}
+
+pub(crate) fn run_id(cluster: &str, app_id: &str) -> RunId {
+    RunId { cluster: cluster.to_owned(), app_id: app_id.to_owned(), attempt_id: None }
+}
+
+fn spread<T: Quantity>(values: &[T]) -> Distribution<T> {
+    let mut column = Column::default();
+    for value in values {
+        column.push(*value, true, usize::MAX);
+    }
+    column.finish()
+}
+
+/// Eleven tasks, ten even ones and a slow one with most of the records.
+pub(crate) fn skewed_stage(stage: u32, status: StageStatus) -> Stage {
+    let many = |even: u64, slow: u64| {
+        let mut values = [even; 11];
+        values[10] = slow;
+        spread(&values)
+    };
+    let time = |even: u64, slow: u64| {
+        let mut values = [Duration::from_millis(even); 11];
+        values[10] = Duration::from_millis(slow);
+        spread(&values)
+    };
+    Stage {
+        name: "count at Orders.scala:17".to_owned(),
+        status,
+        submitted: Some(at(10)),
+        first_task_launched: Some(at(11)),
+        completed: (status != StageStatus::Active).then(|| at(71)),
+        job_ids: vec![0],
+        tasks: TaskCounts { total: 11, active: 0, succeeded: 11, failed: 1, killed: 0 },
+        measures: Measures {
+            run_time: time(2_000, 60_000),
+            cpu_time: time(1_900, 58_000),
+            deserialize_time: time(3, 4),
+            gc_time: time(20, 900),
+            scheduler_delay: time(5, 5),
+            fetch_wait_time: time(0, 0),
+            shuffle_write_time: time(7, 70),
+            records_read: many(1_000, 500_000),
+            records_written: many(10, 10),
+            input_bytes: many(0, 0),
+            input_records: many(0, 0),
+            output_bytes: many(0, 0),
+            output_records: many(0, 0),
+            shuffle_read_bytes: many(16_384, 8_388_608),
+            shuffle_read_records: many(1_000, 500_000),
+            shuffle_write_bytes: many(512, 512),
+            shuffle_write_records: many(10, 10),
+            memory_spilled_bytes: many(0, 268_435_456),
+            disk_spilled_bytes: many(0, 33_554_432),
+            peak_execution_memory_bytes: many(1_048_576, 536_870_912),
+        },
+        ..Stage::new(StageId { stage, attempt: 0 })
+    }
+}
+
+pub(crate) fn executor(number: u32) -> Executor {
+    Executor {
+        id: number.to_string(),
+        host: format!("worker-{number}"),
+        cores: 2,
+        resource_profile_id: 0,
+        added: Some(at(3)),
+        removed: None,
+        removed_reason: None,
+        totals: ExecutorTotals {
+            active_tasks: 1,
+            succeeded_tasks: 6,
+            failed_tasks: u64::from(number),
+            task_time: Duration::from_secs(42),
+            gc_time: Duration::from_millis(550),
+            input_bytes: 0,
+            shuffle_read_bytes: 4_276_224,
+            shuffle_write_bytes: 2_816,
+        },
+        storage_memory_used_bytes: Some(1_024),
+        storage_memory_bytes: Some(384_093_388),
+        peak_heap_bytes: None,
+    }
+}
+
+pub(crate) fn finding(
+    rule: Rule,
+    cause: Option<Cause>,
+    severity: Severity,
+    subject: Subject,
+) -> Finding {
+    Finding {
+        rule,
+        cause,
+        severity,
+        kind: FindingKind::Data,
+        subject,
+        headline:
+            "Stage 1.0: the slowest task ran 60 s, 30x the median of 2 s, over 500x the records"
+                .to_owned(),
+        evidence: Vec::new(),
+        impact: Impact {
+            wall: Some(Duration::from_millis(49_500)),
+            core: Some(Duration::from_secs(99)),
+        },
+        confidence: Confidence::High,
+        advice: Vec::new(),
+    }
+}
+
+/// A running job of two stages, one of them skewed, on two executors.
+pub(crate) fn skewed_run(id: RunId) -> RunView {
+    let stages = vec![
+        Stage { status: StageStatus::Skipped, ..Stage::new(StageId { stage: 0, attempt: 0 }) },
+        skewed_stage(1, StageStatus::Active),
+    ];
+    let application = Application {
+        name: "orders \"daily\"".to_owned(),
+        spark_version: Some("4.0.1".to_owned()),
+        user: Some("etl".to_owned()),
+        kind: Kind::Batch,
+        state: State::Running,
+        start: Some(at(0)),
+        jobs: vec![Job {
+            id: 0,
+            status: JobStatus::Running,
+            submitted: Some(at(10)),
+            completed: None,
+            stage_ids: vec![0, 1],
+            failure_reason: None,
+            sql_execution_id: Some(3),
+        }],
+        stages,
+        executors: vec![executor(0), executor(1)],
+        cached: vec![CachedRdd {
+            id: 4,
+            partitions: 8,
+            cached_partitions: 6,
+            memory_bytes: 1_000,
+            disk_bytes: 0,
+        }],
+        data_quality: BTreeSet::from([DataQuality::StagesEvicted]),
+        ..Application::new(id, Source::Driver, at(75))
+    };
+    let numbers = StageNumbers {
+        cores: Some(4.0),
+        running: Some(Duration::from_secs(64)),
+        run_time_ratio: Some(30.0),
+        records_ratio: Some(500.0),
+        bytes_ratio: Some(512.0),
+        spill_ratio: Some(3.9),
+        gc_ratio: Some(0.01375),
+        io_per_core: IoPerCore { shuffle_read: Some(33_408.0), ..IoPerCore::default() },
+        scheduling_delay: Some(Duration::ZERO),
+        task_failure_ratio: Some(1.0 / 12.0),
+    };
+    let diagnosis = Diagnosis {
+        findings: vec![finding(
+            Rule::DataSkew,
+            Some(Cause::HotKey),
+            Severity::Warning,
+            Subject::Stage { stage_id: 1, stage_attempt_id: 0 },
+        )],
+        stages: BTreeMap::from([(StageId { stage: 1, attempt: 0 }, numbers)]),
+        totals: RunNumbers {
+            bought: Some(Duration::from_secs(288)),
+            used: Some(Duration::from_secs(84)),
+            peak_cores: Some(4),
+            gc_ratio: Some(0.01375),
+            task_failure_ratio: Some(1.0 / 12.0),
+        },
+    };
+    RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }
+}
+
+/// The same run with parts replaced.
+pub(crate) fn changed(
+    view: &RunView,
+    change: impl FnOnce(&mut Application, &mut Diagnosis),
+) -> RunView {
+    let mut application = (*view.application).clone();
+    let mut diagnosis = (*view.diagnosis).clone();
+    change(&mut application, &mut diagnosis);
+    RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }
+}
