@@ -17,17 +17,17 @@ demo: ## Serve the recorded runs of examples/ and say where to look
 	@echo "  http://$(DEMO_ADDRESS)/         the applications and what is wrong with each"
 	@echo "  http://$(DEMO_ADDRESS)/metrics  the same for Prometheus (spark_finding)"
 	@echo "and, in another terminal, one of them as a person would read it:"
-	@echo "  cargo run --quiet -- diagnose examples/logs/hot_key"
+	@echo "  cargo run --quiet -- diagnose examples/logs/hot_key/4.3.0"
 	@echo "Stop with Ctrl-C."
 	@echo
 	target/debug/spark-exporter --cluster.name demo --web.listen-address $(DEMO_ADDRESS) \
-	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*)))
+	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*/*)))
 
 check: ## Format, lints, licences: no test, no network but crates.io
 	cargo fmt --all --check
 	$(CLIPPY)
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
-	tests/parts/deny-check
+	$$(tests/parts/cargo-deny) check --hide-inclusion-graph licenses bans sources
 
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all

@@ -5,8 +5,19 @@ use std::path::{Path, PathBuf};
 
 /// In the order of `src/lib.rs`: each may use what stands before it.
 const ORDER: [&str; 13] = [
-    "config", "telemetry", "model", "fetch", "rest", "eventlog", "discover", "diagnose", "report",
-    "metrics", "watch", "expose", "cli",
+    "config",
+    "telemetry",
+    "model",
+    "fetch",
+    "rest",
+    "eventlog",
+    "discover",
+    "diagnose",
+    "report",
+    "metrics",
+    "watch",
+    "expose",
+    "cli",
 ];
 
 /// Folders that do no I/O of their own beyond a reader or writer handed to
@@ -115,7 +126,10 @@ fn pure_folders_do_no_io() {
             let text = std::fs::read_to_string(&file).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
             for word in ["std::fs", "std::net", "tokio", "reqwest", "async fn", "Timestamp::now"] {
-                if code.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(word)) {
+                if code
+                    .lines()
+                    .any(|line| !line.trim_start().starts_with("//") && line.contains(word))
+                {
                     wrong.push(format!("{} uses {word}", file.display()));
                 }
             }

@@ -115,6 +115,11 @@ impl Registry {
         (shown.into_values().cloned().collect(), hidden as u64)
     }
 
+    /// When the held runs with this id started.
+    pub fn starts_of(&self, id: &RunId) -> Vec<Option<Timestamp>> {
+        self.runs_of(id).map(|(_, held)| held.application.start).collect()
+    }
+
     pub fn len(&self) -> usize {
         self.runs.len()
     }

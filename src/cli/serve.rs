@@ -1,0 +1,167 @@
+//! The daemon: what `spark-exporter` does without a command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{Common, Outcome};
+use crate::config::{Cluster, Config, Limits, ServerUrl, Span};
+use crate::expose::{self, ExposeState};
+use crate::metrics;
+use crate::telemetry::Telemetry;
+use crate::telemetry::events::{ConfigLoaded, SeriesDropped, ShutdownStarted};
+use crate::telemetry::logging::{self, LogFormat};
+use crate::watch::{Publication, Watcher};
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    #[command(flatten)]
+    common: Common,
+    /// A driver UI or a History Server, whichever it turns out to be, with
+    /// its path prefix if it has one; repeatable
+    #[arg(long = "spark.url", value_name = "URL")]
+    spark_urls: Vec<ServerUrl>,
+    /// A directory of event logs; repeatable
+    #[arg(long = "event-log.dir", value_name = "DIR")]
+    event_log_dirs: Vec<PathBuf>,
+    /// Where /metrics and the page are served
+    #[arg(long = "web.listen-address", value_name = "ADDRESS", default_value = ":10404")]
+    listen_address: String,
+    /// How long a finished run keeps its series [default: 30m]
+    #[arg(long = "retention", value_name = "SPAN")]
+    retention: Option<Span>,
+    /// Do not read runs that ended longer ago [default: 24h for History
+    /// Servers, no limit for directories]
+    #[arg(long = "read.lookback", value_name = "SPAN")]
+    lookback: Option<Span>,
+    /// error, warn, info, debug or trace
+    #[arg(long = "log.level", value_name = "LEVEL", default_value = "info")]
+    log_level: String,
+    /// logfmt, json, or text for a person
+    #[arg(long = "log.format", value_name = "FORMAT", default_value_t = LogFormat::default())]
+    log_format: LogFormat,
+}
+
+impl Serve {
+    /// Watches and serves until SIGTERM or SIGINT.
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        logging::init(&self.log_level, self.log_format)?;
+        let telemetry = Arc::new(Telemetry::new(Timestamp::now()));
+        let config = self.settings()?;
+        if let Some(path) = &self.common.config_file {
+            let path = path.display().to_string();
+            ConfigLoaded { path, at: Timestamp::now() }.emit(&telemetry);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the asynchronous runtime")?;
+        runtime.block_on(serve(&self.listen_address, config, telemetry))?;
+        // A log that is being parsed must not hold up the end.
+        runtime.shutdown_background();
+        Ok(Outcome::Good)
+    }
+
+    /// The file with the flags added to it.
+    fn settings(&self) -> anyhow::Result<Config> {
+        let mut config = self.common.config()?;
+        if let Some(retention) = self.retention {
+            config.retention.0 = retention;
+        }
+        if self.lookback.is_some() {
+            config.read.lookback = self.lookback;
+        }
+        if !(self.spark_urls.is_empty() && self.event_log_dirs.is_empty()) {
+            let name = &self.common.cluster_name;
+            if !config.clusters.iter().any(|cluster| cluster.name == *name) {
+                config.clusters.push(Cluster { name: name.clone(), ..Cluster::default() });
+            }
+            for cluster in config.clusters.iter_mut().filter(|cluster| cluster.name == *name) {
+                cluster.urls.extend_from_slice(&self.spark_urls);
+                cluster.event_log_dirs.extend_from_slice(&self.event_log_dirs);
+            }
+        }
+        if !config.has_sources() {
+            bail!(
+                "nothing to watch: give --spark.url URL (a driver UI or a History Server), \
+                 --event-log.dir DIR, or --config.file FILE with clusters; --help shows examples"
+            );
+        }
+        config.check().map_err(anyhow::Error::msg)?;
+        Ok(config)
+    }
+}
+
+async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyhow::Result<()> {
+    let listener = listen(address).await?;
+    let limits = config.limits.clone();
+    let state = Arc::new(ExposeState::new(Arc::clone(&telemetry), &limits, Timestamp::now()));
+    let publish = publisher(Arc::clone(&state), Arc::clone(&telemetry), limits);
+
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
+    let mut watching = tokio::spawn(Watcher::new(config, Arc::clone(&telemetry)).run(stop.clone(), publish));
+    let ended = tokio::select! {
+        signal = stop_signal() => {
+            ShutdownStarted { signal: signal? }.emit(&telemetry);
+            stop.cancel();
+            (&mut watching).await
+        }
+        ended = &mut watching => ended,
+    };
+    stop.cancel();
+    serving.await.context("the web server failed")?;
+    ended.context("the watcher failed")?.context("cannot talk to the sources")
+}
+
+/// Makes what is served of what the watcher holds.
+fn publisher(
+    state: Arc<ExposeState>,
+    telemetry: Arc<Telemetry>,
+    limits: Limits,
+) -> impl Fn(Publication) + Send + Sync {
+    move |publication| {
+        let now = Timestamp::now();
+        let snapshot = metrics::build(&publication.runs, &telemetry.snapshot(), &limits, now);
+        for (reason, count) in snapshot.dropped() {
+            SeriesDropped { reason, count: *count }.emit(&telemetry);
+        }
+        state.publish(snapshot, publication.runs, now);
+        if publication.ready {
+            state.set_ready();
+        }
+    }
+}
+
+/// Binds `host:port`, or `:port` for every address of the machine.
+async fn listen(address: &str) -> anyhow::Result<TcpListener> {
+    let hint = || {
+        format!(
+            "cannot listen on {address}: give --web.listen-address HOST:PORT that is free, for \
+             example 127.0.0.1:10404"
+        )
+    };
+    match address.strip_prefix(':') {
+        None => TcpListener::bind(address).await.with_context(hint),
+        Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
+            Ok(listener) => Ok(listener),
+            // A machine without IPv6.
+            Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await.with_context(hint),
+        },
+    }
+}
+
+async fn stop_signal() -> anyhow::Result<&'static str> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

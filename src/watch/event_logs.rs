@@ -1,0 +1,216 @@
+//! A directory of event logs: listed at its interval, each finished log read
+//! once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use futures_util::StreamExt;
+use jiff::Timestamp;
+
+use super::schedule::Pace;
+use super::source::Place;
+use super::{Offer, Watcher};
+use crate::eventlog::{self, LogFiles, ReadOptions};
+use crate::telemetry::events::{
+    CycleFinished, LogFailed, LogRead, SourceProbed, SourceUnreachable,
+};
+
+/// A log as it was when it was read: it is read again only if it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Reading {
+    bytes: u64,
+    modified: SystemTime,
+    /// Why nothing came of it.
+    skipped: Option<&'static str>,
+}
+
+/// Reads the logs of a directory until told to stop.
+pub(super) async fn watch(place: Place, directory: PathBuf) {
+    let target = place.target(&directory.display());
+    let mut pace =
+        Pace::new(place.watcher.config.intervals.event_log_dir.get(), &target.target);
+    let mut readings: HashMap<PathBuf, Reading> = HashMap::new();
+    let mut known = false;
+    loop {
+        let started = Instant::now();
+        let result = scan(directory.clone()).await;
+        let success = result.is_ok();
+        let mut skipped = Vec::new();
+        let wait = match result {
+            Ok(logs) => {
+                if !known {
+                    known = true;
+                    SourceProbed {
+                        target: target.clone(),
+                        kind: "event_log",
+                        spark_version: None,
+                    }
+                    .emit(&place.watcher.telemetry);
+                }
+                skipped = cycle(&place, logs, &mut readings).await;
+                pace.after_success()
+            }
+            Err(message) => {
+                let wait = pace.after_failure(None);
+                SourceUnreachable { target: target.clone(), message, retry_in: Some(wait) }
+                    .emit(&place.watcher.telemetry);
+                wait
+            }
+        };
+        CycleFinished {
+            target: target.clone(),
+            success,
+            at: Timestamp::now(),
+            duration: started.elapsed(),
+            requests: 0,
+            bytes: 0,
+            skipped,
+        }
+        .emit(&place.watcher.telemetry);
+        place.cycle_ended();
+        if place.wait(wait).await.is_break() {
+            return;
+        }
+    }
+}
+
+/// What a scan found: the logs, and how many entries could not be looked at.
+struct Found {
+    logs: Vec<LogFiles>,
+    unreadable: u64,
+}
+
+async fn scan(directory: PathBuf) -> Result<Found, String> {
+    let scan = move || match eventlog::scan_directory(&directory) {
+        Ok(scan) => Ok(Found {
+            unreadable: scan
+                .skipped
+                .iter()
+                .filter(|(_, reason)| reason.as_str() == "unreadable")
+                .count() as u64,
+            logs: scan.logs,
+        }),
+        Err(error) => Err(error.to_string()),
+    };
+    tokio::task::spawn_blocking(scan).await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Reads what is new, newest first, and says what was left out and why.
+async fn cycle(
+    place: &Place,
+    found: Found,
+    readings: &mut HashMap<PathBuf, Reading>,
+) -> Vec<(&'static str, u64)> {
+    let watcher = &place.watcher;
+    let Found { mut logs, unreadable } = found;
+    logs.sort_by_key(|log| std::cmp::Reverse(log.modified));
+    // What is no longer listed needs no memory.
+    readings.retain(|path, _| logs.iter().any(|log| log.path == *path));
+
+    let lookback = watcher.config.read.lookback.map(|span| SystemTime::now() - span.get());
+    let mut left_out: HashMap<&'static str, u64> = HashMap::new();
+    let mut to_read = Vec::new();
+    for log in logs {
+        let reason = if log.in_progress == Some(true) || still_appears(&log) {
+            Some("in_progress")
+        } else if lookback.is_some_and(|oldest| log.modified < oldest) {
+            Some("lookback")
+        } else {
+            match readings.get(&log.path) {
+                Some(reading) if reading.is_of(&log) => reading.skipped,
+                _ => {
+                    to_read.push(log);
+                    continue;
+                }
+            }
+        };
+        if let Some(reason) = reason {
+            *left_out.entry(reason).or_default() += 1;
+        }
+    }
+
+    let results: Vec<(LogFiles, Option<&'static str>)> = futures_util::stream::iter(to_read)
+        .map(|log| async {
+            let result = read(place, &log).await;
+            (log, result)
+        })
+        .buffer_unordered(watcher.config.limits.concurrent_logs)
+        .collect()
+        .await;
+    for (log, skipped) in results {
+        if let Some(reason) = skipped {
+            *left_out.entry(reason).or_default() += 1;
+        }
+        // A run for which there was no room is read again when there is.
+        if skipped != Some("limit") {
+            let reading = Reading { bytes: log.bytes, modified: log.modified, skipped };
+            readings.insert(log.path, reading);
+        }
+    }
+    if unreadable > 0 {
+        *left_out.entry("unreadable").or_default() += unreadable;
+    }
+    left_out.into_iter().collect()
+}
+
+impl Reading {
+    fn is_of(&self, log: &LogFiles) -> bool {
+        self.bytes == log.bytes && self.modified == log.modified
+    }
+}
+
+/// A rolling directory without `appstatus` is one whose end marker is being
+/// renamed, for a moment (object stores); after a day it will not come.
+fn still_appears(log: &LogFiles) -> bool {
+    let age = SystemTime::now().duration_since(log.modified).unwrap_or_default();
+    log.in_progress.is_none() && age < Duration::from_secs(86_400)
+}
+
+/// Reads and takes in one log; the reason where nothing came of it.
+async fn read(place: &Place, log: &LogFiles) -> Option<&'static str> {
+    let watcher = Arc::clone(&place.watcher);
+    let Ok(_permit) = watcher.parsing.acquire().await else { return Some("unreadable") };
+    if watcher.registry().len() >= watcher.config.limits.applications {
+        return Some("limit");
+    }
+    let cluster = Arc::clone(&place.cluster);
+    let log = log.clone();
+    let path = log.path.clone();
+    let reader = Arc::clone(&watcher);
+    let result = tokio::task::spawn_blocking(move || read_blocking(&reader, &cluster, &log)).await;
+    result.unwrap_or_else(|error| {
+        failed(&watcher, &path, "unreadable", format!("reading it stopped half way: {error}"));
+        Some("unreadable")
+    })
+}
+
+fn read_blocking(watcher: &Watcher, cluster: &str, log: &LogFiles) -> Option<&'static str> {
+    let started = Instant::now();
+    let options = ReadOptions { cluster, limits: &watcher.config.limits };
+    match eventlog::read(log, &options) {
+        Err(error) => {
+            failed(watcher, &log.path, error.reason(), error.to_string());
+            Some("unreadable")
+        }
+        Ok(outcome) => {
+            let statistics = outcome.statistics;
+            LogRead {
+                path: log.path.display().to_string(),
+                application: outcome.application.id.to_string(),
+                bytes: statistics.bytes_decompressed,
+                lines: statistics.lines,
+                bad_lines: statistics.bad_lines + statistics.long_lines,
+                unknown_events: statistics.unknown_events,
+                duration: started.elapsed(),
+            }
+            .emit(&watcher.telemetry);
+            (watcher.take_in(outcome.application) == Offer::NoRoom).then_some("limit")
+        }
+    }
+}
+
+fn failed(watcher: &Watcher, path: &Path, reason: &'static str, message: String) {
+    LogFailed { path: path.display().to_string(), reason, message }.emit(&watcher.telemetry);
+}

@@ -1,0 +1,142 @@
+//! What every source of a cluster has: its clients, its place in the daemon,
+//! and the patience to wait.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use super::schedule::Pace;
+use super::{Watcher, driver, history_server};
+use crate::config::{Cluster, Config, ServerUrl};
+use crate::discover::{self, Role};
+use crate::fetch::{ClientError, FetchError, FetchLimits, HttpClient, Timeouts};
+use crate::telemetry::events::{CycleFinished, FetchFailed, SourceProbed, SourceUnreachable};
+use crate::telemetry::{Telemetry, TargetId};
+
+/// The HTTP clients of one cluster: same settings, different patience.
+#[derive(Clone)]
+pub(super) struct Clients {
+    pub(super) driver: HttpClient,
+    pub(super) history_server: HttpClient,
+}
+
+impl Clients {
+    pub(super) fn new(cluster: &Cluster, config: &Config) -> Result<Self, ClientError> {
+        let limits = FetchLimits {
+            response_size: config.limits.response_size.bytes(),
+            ..FetchLimits::default()
+        };
+        let client = |patience: Timeouts, total: Duration| {
+            let timeouts = Timeouts { total, idle: total.min(patience.idle.max(total / 2)), ..patience };
+            HttpClient::new(&cluster.http_config, timeouts, limits)
+        };
+        let intervals = &config.intervals;
+        Ok(Self {
+            driver: client(Timeouts::DRIVER, intervals.driver_timeout.get())?,
+            history_server: client(
+                Timeouts::HISTORY_SERVER,
+                intervals.history_server_timeout.get(),
+            )?,
+        })
+    }
+}
+
+/// Where one source stands.
+pub(super) struct Place {
+    pub(super) watcher: Arc<Watcher>,
+    pub(super) cluster: Arc<str>,
+    pub(super) clients: Clients,
+    pub(super) stop: CancellationToken,
+    /// Whether its first cycle has ended and was told.
+    pub(super) told: AtomicBool,
+}
+
+impl Place {
+    pub(super) fn telemetry(&self) -> &Telemetry {
+        &self.watcher.telemetry
+    }
+
+    /// The name under which a source has its gauges.
+    pub(super) fn target(&self, source: &impl std::fmt::Display) -> TargetId {
+        TargetId { cluster: self.cluster.to_string(), target: source.to_string() }
+    }
+
+    /// To be called after every cycle: the first one makes the daemon a step
+    /// readier.
+    pub(super) fn cycle_ended(&self) {
+        if !self.told.swap(true, Ordering::AcqRel) {
+            self.watcher.first_cycle_ended();
+        }
+    }
+
+    /// Sleeps, unless the daemon stops first.
+    pub(super) async fn wait(&self, span: Duration) -> ControlFlow<()> {
+        tokio::select! {
+            () = self.stop.cancelled() => ControlFlow::Break(()),
+            () = tokio::time::sleep(span) => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Counts and logs a failed request.
+    pub(super) fn request_failed(&self, endpoint: &'static str, error: &FetchError) {
+        FetchFailed {
+            endpoint,
+            kind: error.kind.as_str(),
+            url: error.url.clone(),
+            message: error.to_string(),
+            bytes: 0,
+        }
+        .emit(self.telemetry());
+    }
+}
+
+/// Asks a URL what it is until it says so, then watches it as that.
+pub(super) async fn find_out(place: Place, url: ServerUrl) {
+    let target = place.target(&url);
+    let mut pace = Pace::new(place.watcher.config.intervals.driver.get(), &target.target);
+    loop {
+        let started = Instant::now();
+        match discover::probe(&place.clients.driver, &url).await {
+            Ok(endpoint) => {
+                SourceProbed {
+                    target,
+                    kind: endpoint.role.as_str(),
+                    spark_version: endpoint.spark_version,
+                }
+                .emit(place.telemetry());
+                return match endpoint.role {
+                    Role::Driver => driver::watch(place, url).await,
+                    Role::HistoryServer => history_server::watch(place, url).await,
+                };
+            }
+            Err(error) => {
+                place.request_failed("version", &error);
+                let wait = pace.after_failure(error.retry_after);
+                SourceUnreachable {
+                    target: target.clone(),
+                    message: error.to_string(),
+                    retry_in: Some(wait),
+                }
+                .emit(place.telemetry());
+                CycleFinished {
+                    target: target.clone(),
+                    success: false,
+                    at: Timestamp::now(),
+                    duration: started.elapsed(),
+                    requests: 1,
+                    bytes: 0,
+                    skipped: Vec::new(),
+                }
+                .emit(place.telemetry());
+                place.cycle_ended();
+                if place.wait(wait).await.is_break() {
+                    return;
+                }
+            }
+        }
+    }
+}
