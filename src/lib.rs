@@ -26,6 +26,7 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod discover;
 pub mod fetch;
 pub mod model;
 pub mod rest;
