@@ -26,6 +26,7 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod discover;
 pub mod expose;
 pub mod fetch;
 pub mod metrics;

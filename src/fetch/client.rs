@@ -246,12 +246,18 @@ impl HttpClient {
         let status = response.status();
         let headers = response.headers().clone();
         let fault = FaultCell::default();
-        let mut body = self.body(&request, response, &fault);
+        let gzip = headers
+            .get(CONTENT_ENCODING)
+            .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
+        let raw = self.raw_body(&request, response, &fault);
+        let noted = fault.clone();
         let limit = self.0.limits.response_size;
         let timeouts = self.0.timeouts;
         let authorized = self.0.credentials.authorize();
         let url = request.url.clone();
         let reading = tokio::task::spawn_blocking(move || {
+            // Made here: the gzip decoder reads its header at once.
+            let mut body = Body::new(raw, gzip, limit, &noted);
             let result = if status == StatusCode::OK {
                 decode_json(&url, &headers, &mut body, decode)
             } else {
@@ -272,12 +278,13 @@ impl HttpClient {
         })
     }
 
-    /// The blocking reader over an answer's body.
-    fn body(&self, request: &Request, response: Response, fault: &FaultCell) -> Body {
-        let gzip = response
-            .headers()
-            .get(CONTENT_ENCODING)
-            .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
+    /// An answer's body as it comes over the wire, for a blocking thread.
+    fn raw_body(
+        &self,
+        request: &Request,
+        response: Response,
+        fault: &FaultCell,
+    ) -> impl io::Read + Send + 'static {
         let inner = Arc::clone(&self.0);
         let (endpoint, meter) = (request.endpoint, request.meter.clone());
         let noted = fault.clone();
@@ -299,8 +306,7 @@ impl HttpClient {
                 Err(io::Error::other("the body broke off"))
             }
         });
-        let raw = SyncIoBridge::new(StreamReader::new(Box::pin(frames)));
-        Body::new(raw, gzip, self.0.limits.response_size, fault)
+        SyncIoBridge::new(StreamReader::new(Box::pin(frames)))
     }
 
     /// A request that got no answer.
