@@ -146,6 +146,8 @@ pub struct Stage {
     /// numbers of each. Holds every successful attempt where there are fewer
     /// than 10.
     pub slowest: Vec<Task>,
+    /// Attempts still running, longest first; empty where unknown.
+    pub running: Vec<Task>,
     /// Empty where the source does not tell.
     pub executors: Vec<ExecutorShare>,
     /// Every attempt in launch order; `None` from REST and beyond the limits.
@@ -173,6 +175,7 @@ impl Stage {
             failure_example: None,
             measures: Measures::default(),
             slowest: Vec::new(),
+            running: Vec::new(),
             executors: Vec::new(),
             timeline: None,
         }
