@@ -26,4 +26,5 @@
 
 pub mod config;
 pub mod diagnose;
+pub mod eventlog;
 pub mod model;
