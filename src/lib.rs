@@ -27,6 +27,7 @@
 pub mod config;
 pub mod diagnose;
 pub mod discover;
+pub mod eventlog;
 pub mod expose;
 pub mod fetch;
 pub mod metrics;

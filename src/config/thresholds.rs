@@ -41,8 +41,11 @@ pub struct Thresholds {
 pub struct Cost {
     /// Emitted from this share of the run ...
     pub emit_ratio: f64,
-    /// ... or from this much, whichever is less.
+    /// ... or from this much, whichever is less ...
     pub emit_at: Span,
+    /// ... and never below this: in a run of seconds half a percent is
+    /// noise.
+    pub emit_min: Span,
     /// Below this: `info`.
     pub warning_at: Span,
     pub warning_ratio: f64,
@@ -55,6 +58,7 @@ impl Default for Cost {
         Self {
             emit_ratio: 0.005,
             emit_at: Span::seconds(60),
+            emit_min: Span::seconds(1),
             warning_at: Span::seconds(5),
             warning_ratio: 0.01,
             critical_at: Span::seconds(300),
@@ -302,6 +306,7 @@ impl Default for JobFailed {
 impl Cost {
     /// The saving from which a finding is emitted in a run of `duration`.
     pub fn emit_floor(&self, duration: Duration) -> Duration {
-        duration.mul_f64(self.emit_ratio.clamp(0.0, 1.0)).min(self.emit_at.get())
+        let share = Duration::try_from_secs_f64(duration.as_secs_f64() * self.emit_ratio.max(0.0));
+        share.unwrap_or(Duration::MAX).min(self.emit_at.get()).max(self.emit_min.get())
     }
 }

@@ -149,6 +149,25 @@ pub enum Confidence {
     High,
 }
 
+impl Confidence {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// One step less sure.
+    #[must_use]
+    pub fn lower(self) -> Self {
+        match self {
+            Self::High => Self::Medium,
+            Self::Medium | Self::Low => Self::Low,
+        }
+    }
+}
+
 /// What the finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -211,6 +230,9 @@ pub struct Impact {
     pub wall: Option<Duration>,
     /// Core-seconds; `None` likewise.
     pub core: Option<Duration>,
+    /// Worked out from quantiles and the slowest tasks, or while the stage
+    /// still runs: not from every task. Confidence is then a step lower.
+    pub estimated: bool,
 }
 
 /// Where a change is made.

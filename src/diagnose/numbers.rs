@@ -10,7 +10,7 @@ use crate::model::StageId;
 /// Everything worked out about one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnosis {
-    /// Costliest first.
+    /// The most severe first, the costliest first among equals.
     pub findings: Vec<Finding>,
     pub stages: BTreeMap<StageId, StageNumbers>,
     pub totals: RunNumbers,
@@ -36,8 +36,8 @@ pub struct StageNumbers {
     /// Slowest successful task's run time / typical run time (median for
     /// 10 tasks and more, mean of the others below).
     pub run_time_ratio: Option<f64>,
-    /// The largest ratio among records read, shuffle-written and output, in
-    /// the same sense.
+    /// Most to typical, in the same sense: the largest such ratio among
+    /// records read, shuffle-written and output.
     pub records_ratio: Option<f64>,
     /// The same of bytes.
     pub bytes_ratio: Option<f64>,
@@ -46,10 +46,12 @@ pub struct StageNumbers {
     /// GC time / run time, sums over all task attempts.
     pub gc_ratio: Option<f64>,
     pub io_per_core: IoPerCore,
-    /// Seconds in which it was submitted, had pending tasks, and no task of
-    /// its own could start.
+    /// Time in which it was submitted and had pending tasks, and the
+    /// application had no executor or a free slot. Slots busy with the
+    /// application's own tasks are no delay.
     pub scheduling_delay: Option<Duration>,
-    /// Failed attempts (kills and refused commits excluded) / ended attempts.
+    /// Failed attempts (kills, refused commits and resubmissions excluded) /
+    /// ended attempts.
     pub task_failure_ratio: Option<f64>,
 }
 

@@ -1,0 +1,129 @@
+//! `job_failed`: jobs that failed. A cancelled job is not failed, and one
+//! whose failure the program survived is a failed job of a succeeded run.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::context::Context;
+use super::draft::{Draft, Weight};
+use super::humane;
+use super::task_failures;
+use super::{Confidence, Impact, Rule, Severity, Subject, Unit};
+use crate::model::{Application, FailureClass, Job, JobStatus, Stage, State};
+
+/// A run that ends within this after a job failed, with nothing after it,
+/// ended by it.
+const MOMENTS_MS: i64 = 10_000;
+
+pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
+    if !context.thresholds.job_failed.enabled {
+        return;
+    }
+    // One finding a class of reason: a stream that fails for a day is one
+    // story, not a thousand.
+    let mut by_class: BTreeMap<FailureClass, Vec<&Job>> = BTreeMap::new();
+    for job in &context.application.jobs {
+        if job.status == JobStatus::Failed {
+            by_class.entry(class_of(context.application, job)).or_default().push(job);
+        }
+    }
+    for (class, jobs) in by_class {
+        drafts.extend(judge(context, class, &jobs));
+    }
+}
+
+fn judge(context: &Context<'_>, class: FailureClass, jobs: &[&Job]) -> Option<Draft> {
+    let application = context.application;
+    let last = *jobs.last()?;
+    let fatal = fatality(application, last);
+    let severity = if fatal == Fatal::No { Severity::Warning } else { Severity::Critical };
+    let exception = failed_stage(application, last)
+        .and_then(|stage| stage.failure_example.as_deref())
+        .map(task_failures::class_name)
+        .filter(|name| !name.is_empty());
+    let stage = failed_stage(application, last);
+    let headline = format!(
+        "Job {} failed{}{}{}{}",
+        last.id,
+        match jobs.len() {
+            1 => String::new(),
+            more => format!(
+                " (and {} before it the same way)",
+                humane::number(more.saturating_sub(1) as u64)
+            ),
+        },
+        stage.map_or_else(String::new, |stage| format!(" in stage {}", stage.id)),
+        match exception {
+            Some(name) => format!(": {name}"),
+            None if class == FailureClass::Unknown => String::new(),
+            None => format!(": {}", class.as_str().replace('_', " ")),
+        },
+        match (fatal, application.state) {
+            (Fatal::Yes, _) => "; the application failed by it",
+            (Fatal::Likely, _) => "; the application ended right after it",
+            (Fatal::No, State::Succeeded) => "; the application succeeded all the same",
+            (Fatal::No, _) => "",
+        },
+    );
+    let all = application.jobs.len() as f64;
+    let mut draft = Draft::new(
+        Rule::JobFailed,
+        task_failures::kind(Some(class)),
+        Subject::Job { job_id: last.id },
+        headline,
+    )
+    .cause(task_failures::cause_of(class))
+    .weight(Weight::AtLeast(severity))
+    .confidence(if fatal == Fatal::Likely { Confidence::Medium } else { Confidence::High })
+    .evidence("failed_jobs", jobs.len() as f64, Unit::Count, 1.0, format!("job {}", last.id))
+    .evidence("jobs", all, Unit::Count, None, "the run");
+    if let Some(code) = application.exit_code {
+        draft = draft.evidence("exit_code", f64::from(code), Unit::Count, None, "application end");
+    }
+    // Time that a failed job took is not saved by its success.
+    Some(task_failures::advise(draft.impact(Impact::default(), Vec::new()), Some(class)))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fatal {
+    Yes,
+    /// Spark before 4.0 writes no exit code: nothing came after the job.
+    Likely,
+    No,
+}
+
+fn fatality(application: &Application, job: &Job) -> Fatal {
+    let completed = job.completed.map(Timestamp::as_millisecond);
+    let something_after = application.jobs.iter().any(|other| {
+        other.id > job.id
+            && other.submitted.map(Timestamp::as_millisecond) >= completed
+            && other.status != JobStatus::Cancelled
+            && other.status != JobStatus::Failed
+    });
+    let ended_at_once = match (application.end, completed) {
+        (Some(end), Some(completed)) => {
+            end.as_millisecond().saturating_sub(completed) <= MOMENTS_MS
+        }
+        _ => false,
+    };
+    match application.state {
+        State::Failed if !something_after => Fatal::Yes,
+        State::Unknown if !something_after && ended_at_once => Fatal::Likely,
+        _ => Fatal::No,
+    }
+}
+
+fn failed_stage<'a>(application: &'a Application, job: &Job) -> Option<&'a Stage> {
+    application.stages.iter().rfind(|stage| {
+        stage.failure_reason.is_some()
+            && (stage.job_ids.contains(&job.id) || job.stage_ids.contains(&stage.id.stage))
+    })
+}
+
+fn class_of(application: &Application, job: &Job) -> FailureClass {
+    let text = job.failure_reason.as_deref().or_else(|| {
+        failed_stage(application, job).and_then(|stage| stage.failure_reason.as_deref())
+    });
+    text.map_or(FailureClass::Unknown, FailureClass::of_text)
+}

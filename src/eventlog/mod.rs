@@ -1,0 +1,21 @@
+//! Spark's event log -> [`crate::model::Application`].
+//!
+//! Four steps, one file each: `layout` finds the files of a log, `codec`
+//! decompresses them, `lines` splits them, and `replay` works out from the
+//! events what [`crate::model`] asks. `event` says which fields of Spark's
+//! JSON are read.
+//!
+//! Everything here blocks and knows nothing of the daemon, which calls it on
+//! a bounded number of blocking threads.
+
+mod codec;
+mod event;
+mod field;
+mod layout;
+mod lines;
+mod read;
+mod replay;
+
+pub use codec::UnsupportedCodec;
+pub use layout::{LayoutError, LogFiles, Scan, SkipReason, locate, scan_directory};
+pub use read::{ReadError, ReadOptions, ReadOutcome, ReadStatistics, read, read_from};

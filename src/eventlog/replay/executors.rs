@@ -1,0 +1,217 @@
+//! Executors come and go; totals as Spark's `ExecutorSummary` defines them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::checks::{Checks, first_lines, name};
+use super::measures::Measured;
+use crate::eventlog::event::{BlockManagerAdded, ExecutorAdded, ExecutorRemoved, PeakMetrics};
+use crate::model::Executor;
+
+/// More executors than any run has had; the rest of a log that has more is
+/// not told apart.
+const MOST_EXECUTORS: usize = 100_000;
+
+/// An executor that is not known, in [`crate::model::TaskSpan::executor`].
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+const DRIVER: &str = "driver";
+
+/// How one task attempt counts for its executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Succeeded,
+    Failed,
+    Killed,
+    /// Counts as a failure; its numbers were counted when it succeeded.
+    Resubmitted,
+}
+
+struct Entry {
+    executor: Executor,
+    /// Tasks given to it so far.
+    launched: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Executors {
+    list: Vec<Entry>,
+    index: HashMap<String, u32>,
+    /// The driver's block manager is announced whether or not it runs tasks;
+    /// it becomes an executor only in local mode.
+    driver: Option<BlockManager>,
+}
+
+struct BlockManager {
+    added: Option<jiff::Timestamp>,
+    memory: Option<u64>,
+}
+
+impl Executors {
+    /// The place of an executor, made if it is new: its ExecutorAdded may be
+    /// missing.
+    pub(super) fn place(&mut self, id: Option<&str>, host: Option<&str>) -> u32 {
+        let Some(id) = id else { return UNKNOWN };
+        if let Some(place) = self.index.get(id) {
+            return *place;
+        }
+        if self.list.len() >= MOST_EXECUTORS {
+            return UNKNOWN;
+        }
+        let place = self.list.len() as u32;
+        let driver = if id == DRIVER { self.driver.take() } else { None };
+        self.index.insert(name(id), place);
+        self.list.push(Entry {
+            executor: Executor {
+                id: name(id),
+                host: name(host.unwrap_or_default()),
+                cores: 0,
+                resource_profile_id: 0,
+                added: driver.as_ref().and_then(|driver| driver.added),
+                removed: None,
+                removed_reason: None,
+                totals: crate::model::ExecutorTotals::default(),
+                storage_memory_used_bytes: None,
+                storage_memory_bytes: driver.and_then(|driver| driver.memory),
+                peak_heap_bytes: None,
+            },
+            launched: 0,
+        });
+        place
+    }
+
+    fn at(&mut self, place: u32) -> Option<&mut Entry> {
+        self.list.get_mut(place as usize)
+    }
+
+    pub(super) fn get(&self, place: u32) -> Option<&Executor> {
+        self.list.get(place as usize).map(|entry| &entry.executor)
+    }
+
+    pub(super) fn added(&mut self, event: &ExecutorAdded<'_>, checks: &mut Checks) {
+        let time = checks.time(event.time);
+        let place = self.place(event.id.get(), None);
+        let Some(entry) = self.at(place) else { return };
+        let executor = &mut entry.executor;
+        if executor.removed.take().is_some() {
+            // The id came back: another life of it.
+            executor.removed_reason = None;
+            executor.added = None;
+        }
+        // Whichever comes first of this and its block manager.
+        executor.added = executor.added.or(time);
+        if let Some(info) = &event.info {
+            if let Some(host) = info.host.get() {
+                executor.host = name(host);
+            }
+            executor.cores = info.cores.id().unwrap_or_default();
+            executor.resource_profile_id = info.resource_profile_id.id().unwrap_or_default();
+        }
+    }
+
+    pub(super) fn block_manager_added(
+        &mut self,
+        event: &BlockManagerAdded<'_>,
+        checks: &mut Checks,
+    ) {
+        let time = checks.time(event.time);
+        let memory = checks.count(event.memory).filter(|bytes| *bytes > 0);
+        let Some(manager) = &event.manager else { return };
+        let id = manager.executor_id.get();
+        if id == Some(DRIVER) && !self.index.contains_key(DRIVER) {
+            self.driver = Some(BlockManager { added: time, memory });
+            return;
+        }
+        let place = self.place(id, manager.host.get());
+        let Some(entry) = self.at(place) else { return };
+        entry.executor.added = entry.executor.added.or(time);
+        entry.executor.storage_memory_bytes = memory.or(entry.executor.storage_memory_bytes);
+    }
+
+    pub(super) fn removed(&mut self, event: &ExecutorRemoved<'_>, checks: &mut Checks) {
+        let time = checks.time(event.time);
+        let Some(place) = event.id.get().and_then(|id| self.index.get(id).copied()) else {
+            return;
+        };
+        let Some(entry) = self.at(place) else { return };
+        entry.executor.removed = time;
+        entry.executor.removed_reason = event.reason.get().and_then(first_lines);
+        entry.executor.totals.active_tasks = 0;
+    }
+
+    pub(super) fn peaks(&mut self, place: u32, peaks: Option<&PeakMetrics>) {
+        let Some(heap) = peaks.and_then(|peaks| peaks.heap.count()).filter(|heap| *heap > 0) else {
+            return;
+        };
+        if let Some(entry) = self.at(place) {
+            entry.executor.peak_heap_bytes = entry.executor.peak_heap_bytes.max(Some(heap));
+        }
+    }
+
+    pub(super) fn known(&self, id: Option<&str>) -> u32 {
+        id.and_then(|id| self.index.get(id).copied()).unwrap_or(UNKNOWN)
+    }
+
+    /// A task was launched: its number among the executor's tasks.
+    pub(super) fn launch(&mut self, place: u32) -> Option<u32> {
+        let entry = self.at(place)?;
+        let ordinal = entry.launched;
+        entry.launched = entry.launched.saturating_add(1);
+        if entry.executor.removed.is_none() {
+            entry.executor.totals.active_tasks += 1;
+        }
+        Some(ordinal)
+    }
+
+    /// A task ended. What ends after its executor was removed is not added:
+    /// Spark has put the executor away by then.
+    pub(super) fn end(
+        &mut self,
+        place: u32,
+        end: End,
+        was_active: bool,
+        duration: Duration,
+        task: Option<&Measured>,
+    ) {
+        let Some(entry) = self.at(place) else { return };
+        if entry.executor.removed.is_some() {
+            return;
+        }
+        let totals = &mut entry.executor.totals;
+        if was_active {
+            totals.active_tasks = totals.active_tasks.saturating_sub(1);
+        }
+        match end {
+            End::Succeeded => totals.succeeded_tasks += 1,
+            End::Failed | End::Resubmitted => totals.failed_tasks += 1,
+            End::Killed => {}
+        }
+        totals.task_time = totals.task_time.saturating_add(duration);
+        if end == End::Resubmitted {
+            return;
+        }
+        if let Some(task) = task {
+            let add = |total: &mut u64, value: Option<u64>| {
+                *total = total.saturating_add(value.unwrap_or_default());
+            };
+            totals.gc_time = totals.gc_time.saturating_add(task.gc_time.unwrap_or_default());
+            add(&mut totals.input_bytes, task.input_bytes);
+            add(&mut totals.shuffle_read_bytes, task.shuffle_read_bytes);
+            add(&mut totals.shuffle_write_bytes, task.shuffle_write_bytes);
+        }
+    }
+
+    /// The executors, ascending by id, and for each place where it went.
+    pub(super) fn finish(self) -> (Vec<Executor>, Vec<u32>) {
+        let mut numbered: Vec<(usize, Executor)> =
+            self.list.into_iter().map(|entry| entry.executor).enumerate().collect();
+        numbered.sort_by_cached_key(|(_, executor)| {
+            (executor.id.parse::<u64>().ok(), executor.id.clone())
+        });
+        let mut places = vec![UNKNOWN; numbered.len()];
+        for (new, (old, _)) in numbered.iter().enumerate() {
+            places[*old] = new as u32;
+        }
+        (numbered.into_iter().map(|(_, executor)| executor).collect(), places)
+    }
+}

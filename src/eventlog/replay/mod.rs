@@ -1,0 +1,343 @@
+//! Last step of reading a log: lines in, one [`Application`] out.
+//!
+//! Events are replayed in the order of the log, as Spark's History Server
+//! does it (`AppStatusListener`), so that both tell the same. State that is
+//! needed only while something runs goes when it has ended; what is left
+//! grows with stages, jobs and executors, each within its limit, and with
+//! task spans up to theirs.
+
+mod checks;
+mod executors;
+mod jobs;
+mod measures;
+mod stages;
+mod tasks;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use self::checks::Checks;
+use self::executors::Executors;
+use self::jobs::Jobs;
+use self::stages::Stages;
+use self::tasks::ActiveTasks;
+use super::event;
+use super::field::Text;
+use crate::config::Limits;
+use crate::model::{
+    Application, Configuration, DataQuality, Job, JobStatus, Kind, ResourceProfile, RunId, Source,
+    Stage, StageStatus, State,
+};
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// An event of Spark's.
+    Event,
+    /// An event that nobody here knows.
+    Unknown,
+    /// Nothing: an empty line, or padding.
+    Nothing,
+    /// No event.
+    Bad,
+}
+
+/// What the name and place of a log say of it, where the log itself does not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hints<'a> {
+    pub(super) name: &'a str,
+    pub(super) in_progress: Option<bool>,
+    pub(super) modified: Timestamp,
+}
+
+/// A log being replayed.
+pub(super) struct Replay<'a> {
+    limits: &'a Limits,
+    checks: Checks,
+    id: Option<String>,
+    attempt: Option<String>,
+    name: Option<String>,
+    user: Option<String>,
+    version: Option<String>,
+    start: Option<Timestamp>,
+    ended: Option<End>,
+    configuration: Configuration,
+    profiles: BTreeMap<u32, ResourceProfile>,
+    streamed: bool,
+    executors: Executors,
+    jobs: Jobs,
+    stages: Stages<'a>,
+    active: ActiveTasks,
+}
+
+/// The ApplicationEnd.
+struct End {
+    time: Option<Timestamp>,
+    exit_code: Option<i32>,
+}
+
+/// Resource profiles kept of one application.
+const MOST_PROFILES: usize = 1_000;
+
+fn owned(text: &Text<'_>) -> Option<String> {
+    text.get().map(str::to_owned)
+}
+
+impl<'a> Replay<'a> {
+    pub(super) fn new(limits: &'a Limits) -> Self {
+        Self {
+            limits,
+            checks: Checks::default(),
+            id: None,
+            attempt: None,
+            name: None,
+            user: None,
+            version: None,
+            start: None,
+            ended: None,
+            configuration: Configuration::default(),
+            profiles: BTreeMap::new(),
+            streamed: false,
+            executors: Executors::default(),
+            jobs: Jobs::default(),
+            stages: Stages::new(limits),
+            active: ActiveTasks::default(),
+        }
+    }
+
+    pub(super) fn mark(&mut self, quality: DataQuality) {
+        self.checks.mark(quality);
+    }
+
+    /// Replays one line. A line that is no event changes nothing.
+    pub(super) fn line(&mut self, line: &[u8]) -> Seen {
+        // HDFS leaves NULs where a writer died.
+        let blank = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+        let Some(begin) = line.iter().position(|byte| !blank(byte)) else {
+            return Seen::Nothing;
+        };
+        let end = line.iter().rposition(|byte| !blank(byte)).map_or(line.len(), |at| at + 1);
+        let line = &line[begin..end];
+        match self.event(line) {
+            Ok(seen) => seen,
+            // Spark wrote logs in the JVM's own charset once.
+            Err(_) => match String::from_utf8_lossy(line) {
+                std::borrow::Cow::Borrowed(_) => Seen::Bad,
+                std::borrow::Cow::Owned(text) => self.event(text.as_bytes()).unwrap_or(Seen::Bad),
+            },
+        }
+    }
+
+    /// Parses the line as the event it says it is; only then anything is
+    /// changed.
+    fn event(&mut self, line: &[u8]) -> Result<Seen, serde_json::Error> {
+        if line.first() != Some(&b'{') {
+            return Ok(Seen::Bad);
+        }
+        let Some(name) = event::name(line)? else { return Ok(Seen::Bad) };
+        match &*name {
+            "SparkListenerTaskEnd" => self.task_end(&serde_json::from_slice(line)?),
+            "SparkListenerTaskStart" => self.task_start(&serde_json::from_slice(line)?),
+            "SparkListenerStageSubmitted" => self.stage_submitted(&serde_json::from_slice(line)?),
+            "SparkListenerStageCompleted" => self.stage_completed(&serde_json::from_slice(line)?),
+            "SparkListenerJobStart" => self.job_start(&serde_json::from_slice(line)?),
+            "SparkListenerJobEnd" => self.job_end(&serde_json::from_slice(line)?),
+            "SparkListenerExecutorAdded" => {
+                self.executors.added(&serde_json::from_slice(line)?, &mut self.checks);
+            }
+            "SparkListenerExecutorRemoved" => {
+                self.executors.removed(&serde_json::from_slice(line)?, &mut self.checks);
+            }
+            "SparkListenerBlockManagerAdded" => {
+                self.executors
+                    .block_manager_added(&serde_json::from_slice(line)?, &mut self.checks);
+            }
+            "SparkListenerStageExecutorMetrics" => {
+                let event: event::StageExecutorMetrics<'_> = serde_json::from_slice(line)?;
+                let place = self.executors.known(event.executor_id.get());
+                self.executors.peaks(place, event.metrics.as_ref());
+            }
+            "SparkListenerLogStart" => {
+                let event: event::LogStart<'_> = serde_json::from_slice(line)?;
+                self.version = owned(&event.spark_version).or_else(|| self.version.take());
+            }
+            "SparkListenerApplicationStart" => {
+                self.application_start(&serde_json::from_slice(line)?);
+            }
+            "SparkListenerApplicationEnd" => {
+                let event: event::ApplicationEnd = serde_json::from_slice(line)?;
+                let exit_code = event.exit_code.get().and_then(|code| i32::try_from(code).ok());
+                self.ended = Some(End { time: self.checks.time(event.time), exit_code });
+            }
+            "SparkListenerEnvironmentUpdate" => self.environment(serde_json::from_slice(line)?),
+            "SparkListenerResourceProfileAdded" => {
+                self.resource_profile(&serde_json::from_slice(line)?);
+            }
+            name => {
+                if event::is_stream_start(name) {
+                    self.streamed = true;
+                } else if !event::is_passed_over(name) {
+                    return Ok(Seen::Unknown);
+                }
+            }
+        }
+        Ok(Seen::Event)
+    }
+
+    fn application_start(&mut self, event: &event::ApplicationStart<'_>) {
+        self.id = owned(&event.id).or_else(|| self.id.take());
+        self.attempt = owned(&event.attempt);
+        self.name = owned(&event.name);
+        self.user = owned(&event.user);
+        self.start = self.checks.time(event.time);
+    }
+
+    fn environment(&mut self, event: event::EnvironmentUpdate<'_>) {
+        let mut configuration = Configuration::new(event.spark.0);
+        configuration.java_version = event.jvm.and_then(|jvm| owned(&jvm.java_version));
+        configuration.java_command = event.system.and_then(|system| owned(&system.java_command));
+        configuration.resource_profiles = self.profiles.values().cloned().collect();
+        self.configuration = configuration;
+    }
+
+    fn resource_profile(&mut self, event: &event::ResourceProfileAdded) {
+        let Some(id) = event.id.id() else { return };
+        let amount = |request: &Option<event::Request>| request.as_ref()?.amount.0;
+        let executor = event.executor.as_ref();
+        let task_cpus = event.task.as_ref().and_then(|task| amount(&task.cpus));
+        let profile = ResourceProfile {
+            id,
+            executor_cores: executor
+                .and_then(|executor| amount(&executor.cores))
+                .filter(|cores| *cores >= 1.0)
+                .map(|cores| cores as u32),
+            executor_memory_bytes: executor
+                .and_then(|executor| amount(&executor.memory))
+                .filter(|mebibytes| *mebibytes > 0.0)
+                .map(|mebibytes| (mebibytes * 1_048_576.0) as u64),
+            task_cpus: task_cpus.filter(|cpus| *cpus > 0.0).unwrap_or(1.0),
+        };
+        if self.profiles.len() < MOST_PROFILES || self.profiles.contains_key(&id) {
+            self.profiles.insert(id, profile);
+        }
+        self.configuration.resource_profiles = self.profiles.values().cloned().collect();
+    }
+
+    fn job_start(&mut self, event: &event::JobStart<'_>) {
+        self.streamed |= jobs::is_streaming(event);
+        self.jobs.started(event, self.limits.stages, &mut self.checks);
+        for info in event.stages.iter().flatten() {
+            self.stages.announced(info);
+        }
+        self.stages.keep_within_limit(&mut self.checks);
+    }
+
+    fn job_end(&mut self, event: &event::JobEnd<'_>) {
+        match self.jobs.ended(event, &mut self.checks) {
+            Some(stage_ids) => self.stages.job_ended(stage_ids),
+            None => self.checks.mark(DataQuality::DroppedEvents),
+        }
+    }
+
+    fn stage_submitted(&mut self, event: &event::StageEvent<'_>) {
+        if let Some(info) = &event.stage {
+            self.stages.submitted(info, &mut self.checks);
+            self.stages.keep_within_limit(&mut self.checks);
+        }
+    }
+
+    fn stage_completed(&mut self, event: &event::StageEvent<'_>) {
+        if let Some(info) = &event.stage {
+            self.stages.completed(info, &self.executors, &mut self.checks);
+        }
+    }
+
+    /// The run, as far as the lines told.
+    pub(super) fn finish(mut self, cluster: &str, hints: Hints<'_>) -> Application {
+        if self.id.is_none() {
+            self.checks.mark(DataQuality::NoApplicationStart);
+        }
+        let id = RunId {
+            cluster: cluster.to_owned(),
+            app_id: self.id.unwrap_or_else(|| hints.name.to_owned()),
+            attempt_id: self.attempt,
+        };
+        let observed = self.checks.latest.unwrap_or(hints.modified);
+        let mut application = Application::new(id, Source::EventLog, observed);
+        if let Some(name) = self.name {
+            application.name = name;
+        }
+        application.spark_version = self.version;
+        application.user = self.user;
+        application.start = self.start;
+        application.state = state(self.ended.as_ref(), hints.in_progress);
+        match self.ended {
+            Some(end) => {
+                application.end = end.time;
+                application.exit_code = end.exit_code;
+            }
+            None => self.checks.mark(DataQuality::LogIncomplete),
+        }
+        application.kind =
+            Kind::of(self.streamed, self.configuration.java_command.as_deref(), &application.name);
+        if self.configuration.concurrent_gc() {
+            self.checks.mark(DataQuality::ConcurrentGc);
+        }
+        application.configuration = self.configuration;
+        let (mut stages, omitted) = self.stages.finish(&self.executors, &mut self.checks);
+        application.jobs = self.jobs.map.into_values().collect();
+        link(&application.jobs, &mut stages);
+        let (executors, places) = self.executors.finish();
+        for span in stages.iter_mut().flat_map(|stage| stage.timeline.iter_mut().flatten()) {
+            span.executor = places.get(span.executor as usize).copied().unwrap_or(u32::MAX);
+        }
+        application.executors = executors;
+        application.stages = stages;
+        application.stages_omitted = omitted;
+        application.data_quality = self.checks.quality;
+        application
+    }
+}
+
+/// How the run stands.
+///
+/// Spark says how an application ended since 4.0, with an exit code. Before,
+/// an ApplicationEnd says only that its context was stopped: a shutdown hook
+/// stops it after an uncaught exception as well, and a job that failed may
+/// have been caught. Neither success nor failure can be proven from such a
+/// log, so it is `Unknown`; a resource manager may know better.
+fn state(ended: Option<&End>, in_progress: Option<bool>) -> State {
+    match (ended, in_progress) {
+        (Some(End { exit_code: Some(0), .. }), _) => State::Succeeded,
+        (Some(End { exit_code: Some(_), .. }), _) => State::Failed,
+        (None, Some(true)) => State::Running,
+        _ => State::Unknown,
+    }
+}
+
+/// Tells each stage which jobs listed it. A stage still active when all of
+/// them have ended is a remnant of dropped or late events (SPARK-30388): it
+/// ended when they did.
+fn link(jobs: &[Job], stages: &mut [Stage]) {
+    let mut jobs_of: BTreeMap<u32, Vec<&Job>> = BTreeMap::new();
+    for job in jobs {
+        for stage in &job.stage_ids {
+            jobs_of.entry(*stage).or_default().push(job);
+        }
+    }
+    for stage in stages {
+        let Some(jobs) = jobs_of.get(&stage.id.stage) else { continue };
+        stage.job_ids = jobs.iter().map(|job| job.id).collect();
+        let over = jobs.iter().all(|job| job.completed.is_some());
+        if stage.status == StageStatus::Active
+            && over
+            && let Some(last) = jobs.iter().max_by_key(|job| job.completed)
+        {
+            let failed = last.status == JobStatus::Failed;
+            stage.status = if failed { StageStatus::Failed } else { StageStatus::Complete };
+            stage.completed = last.completed;
+            stage.tasks.active = 0;
+        }
+    }
+}

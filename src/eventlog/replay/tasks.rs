@@ -1,0 +1,229 @@
+//! Task attempts: the bulk of every log, so nothing is copied from a line
+//! unless somebody will look at it.
+//!
+//! Which ends count as failed and which as killed is AppStatusListener's
+//! reckoning: kills and refused commits are killed, everything else that is
+//! not a success has failed, a resubmitted success included.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Replay;
+use super::checks::name;
+use super::executors::End;
+use super::measures::{Measured, When};
+use super::stages::Ended;
+use crate::eventlog::event::{Reason, TaskEnd, TaskInfo, TaskStart};
+use crate::eventlog::field::Number;
+use crate::model::{DataQuality, FailureClass, StageId, StageStatus, Task, TaskSpan, TaskStatus};
+
+/// Tasks that run at one time; a log that starts more and ends none of them
+/// is not followed task by task.
+const MOST_ACTIVE: usize = 1_000_000;
+
+/// A task attempt between its start and its end.
+pub(super) struct Active {
+    executor: u32,
+    /// How many tasks its executor had been given before.
+    ordinal: Option<u32>,
+    stage: StageId,
+}
+
+#[derive(Default)]
+pub(super) struct ActiveTasks {
+    map: HashMap<u64, Active>,
+    /// Starts were let go: an end without a start says nothing any more.
+    overflowed: bool,
+}
+
+fn stage_id(stage: Number, attempt: Number) -> Option<StageId> {
+    Some(StageId { stage: stage.id()?, attempt: attempt.id().unwrap_or_default() })
+}
+
+/// The class of an end that is not a success; `None` for one that is. The
+/// flags of the task speak where the event gives no reason.
+fn failure(event: &TaskEnd<'_>, task: &TaskInfo<'_>) -> Option<FailureClass> {
+    let reason = event.reason.as_ref();
+    let Some(word) = reason.and_then(|reason| reason.reason.get()) else {
+        return match (task.killed.0, task.failed.0) {
+            (true, _) => Some(FailureClass::Killed),
+            (false, true) => Some(FailureClass::Unknown),
+            (false, false) => None,
+        };
+    };
+    Some(match word {
+        "Success" => return None,
+        "TaskKilled" => FailureClass::Killed,
+        "TaskCommitDenied" => FailureClass::CommitDenied,
+        "Resubmitted" => FailureClass::Resubmitted,
+        "TaskResultLost" => FailureClass::ResultLost,
+        "FetchFailed" => FailureClass::FetchFailed,
+        "ExecutorLostFailure" => {
+            let text = reason.and_then(|reason| reason.loss_reason.get()).unwrap_or_default();
+            match FailureClass::of_text(text) {
+                class @ (FailureClass::ContainerMemory | FailureClass::HeapOom) => class,
+                _ => FailureClass::ExecutorLost,
+            }
+        }
+        "ExceptionFailure" => reason.map_or(FailureClass::Exception, exception),
+        _ => FailureClass::Unknown,
+    })
+}
+
+/// From the whole stack trace, which is what REST shows: the cause may be
+/// deep in it.
+fn exception(reason: &Reason<'_>) -> FailureClass {
+    if let Some(trace) = reason.stack_trace.get() {
+        return FailureClass::of_text(trace);
+    }
+    let class = reason.class_name.get().unwrap_or_default();
+    let description = reason.description.get().unwrap_or_default();
+    FailureClass::of_text(&format!("{class}: {description}"))
+}
+
+impl Replay<'_> {
+    pub(super) fn task_start(&mut self, event: &TaskStart<'_>) {
+        let (Some(id), Some(task)) = (stage_id(event.stage, event.attempt), &event.task) else {
+            return;
+        };
+        let launched = self.checks.time(task.launched);
+        let executor = self.executors.place(task.executor_id.get(), task.host.get());
+        let ordinal = self.executors.launch(executor);
+        let stage = &mut self.stages.entry(id).stage;
+        if stage.status == StageStatus::Pending || stage.status == StageStatus::Skipped {
+            stage.status = StageStatus::Active;
+        }
+        if let Some(launched) = launched {
+            let first = stage.first_task_launched.map_or(launched, |first| first.min(launched));
+            stage.first_task_launched = Some(first);
+        }
+        let Some(task_id) = task.id.count() else { return };
+        if self.active.map.len() >= MOST_ACTIVE {
+            self.active.overflowed = true;
+            return;
+        }
+        let active = Active { executor, ordinal, stage: id };
+        if self.active.map.insert(task_id, active).is_none() {
+            self.stages.entry(id).stage.tasks.active += 1;
+        }
+    }
+
+    pub(super) fn task_end(&mut self, event: &TaskEnd<'_>) {
+        let (Some(id), Some(info)) = (stage_id(event.stage, event.attempt), &event.task) else {
+            return;
+        };
+        self.checks.time(info.finished);
+        let failure = failure(event, info);
+        let resubmitted = failure == Some(FailureClass::Resubmitted);
+        let active = info.id.count().and_then(|task| self.active.map.remove(&task));
+        if active.is_none() && !resubmitted && !self.active.overflowed {
+            self.checks.mark(DataQuality::DroppedEvents);
+        }
+        if resubmitted && self.stages.known(id).is_none() {
+            return;
+        }
+        let executor = match &active {
+            Some(active) => active.executor,
+            None => self.executors.place(info.executor_id.get(), info.host.get()),
+        };
+        self.leave(active.as_ref().map_or(id, |active| active.stage), active.is_some(), id);
+
+        let when = When::of(info, &mut self.checks);
+        let duration = when.and_then(|when| when.duration).unwrap_or_default();
+        // The numbers of a resubmitted task were counted when it succeeded.
+        let metrics = event.metrics.as_ref().filter(|_| !resubmitted);
+        let measured = metrics.map(|metrics| {
+            let profile = self.stages.entry(id).stage.resource_profile_id;
+            let configuration = &self.configuration;
+            let cpus = || configuration.task_cpus(profile);
+            Measured::of(metrics, when.as_ref(), cpus, &mut self.checks)
+        });
+        if measured.is_none() && !resubmitted {
+            self.checks.mark(DataQuality::MissingTaskMetrics);
+        }
+
+        let end = match failure {
+            None => End::Succeeded,
+            Some(FailureClass::Resubmitted) => End::Resubmitted,
+            Some(class) if class.is_failure() => End::Failed,
+            Some(_) => End::Killed,
+        };
+        self.executors.end(executor, end, active.is_some(), duration, measured.as_ref());
+        self.executors.peaks(executor, event.peaks.as_ref());
+        let span = when
+            .filter(|_| !resubmitted)
+            .map(|when| span(&when, executor, measured.as_ref(), failure.is_none()));
+        self.stages.task_ended(
+            id,
+            &Ended {
+                succeeded: failure.is_none(),
+                failure,
+                exception_class: event.reason.as_ref().and_then(|reason| reason.class_name.get()),
+                executor,
+                task: measured.as_ref(),
+                span,
+            },
+        );
+        if let (None, Some(measured), Some(when)) = (failure, &measured, &when)
+            && let Some(run_time) = measured.run_time
+            && self.stages.is_slow(id, run_time)
+            && let Ok(launched) = Timestamp::from_millisecond(when.launched)
+        {
+            let ordinal = active.as_ref().and_then(|active| active.ordinal);
+            self.stages.keep_slow(id, slow_task(info, launched, duration, ordinal, measured));
+        }
+        self.stages.put_together_if_done(id, &self.executors, &mut self.checks);
+    }
+
+    /// One active task fewer. A task whose end names another stage than its
+    /// start did leaves the one it started in.
+    fn leave(&mut self, started_in: StageId, was_active: bool, ended_in: StageId) {
+        self.stages.entry(ended_in);
+        if was_active && let Some(state) = self.stages.known(started_in) {
+            state.stage.tasks.active = state.stage.tasks.active.saturating_sub(1);
+        }
+        let stage = &mut self.stages.entry(ended_in).stage;
+        if stage.status == StageStatus::Pending {
+            stage.status = StageStatus::Active;
+        }
+    }
+}
+
+fn span(when: &When, executor: u32, task: Option<&Measured>, succeeded: bool) -> TaskSpan {
+    let millis = |span: Option<Duration>| {
+        u32::try_from(span.unwrap_or_default().as_millis()).unwrap_or(u32::MAX)
+    };
+    TaskSpan {
+        launched_ms: when.launched,
+        duration_ms: millis(when.duration),
+        run_ms: millis(task.and_then(|task| task.run_time)),
+        gc_ms: millis(task.and_then(|task| task.gc_time)),
+        executor,
+        succeeded,
+    }
+}
+
+fn slow_task(
+    info: &TaskInfo<'_>,
+    launched: Timestamp,
+    duration: Duration,
+    ordinal_on_executor: Option<u32>,
+    measured: &Measured,
+) -> Task {
+    Task {
+        id: info.id.count().unwrap_or_default(),
+        index: info.index.id().unwrap_or_default(),
+        attempt: info.attempt.id().unwrap_or_default(),
+        executor_id: name(info.executor_id.get().unwrap_or_default()),
+        host: name(info.host.get().unwrap_or_default()),
+        locality: name(info.locality.get().unwrap_or_default()),
+        speculative: info.speculative.0,
+        status: TaskStatus::Succeeded,
+        launched,
+        duration,
+        ordinal_on_executor,
+        metrics: measured.metrics(),
+    }
+}
