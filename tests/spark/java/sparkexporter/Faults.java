@@ -30,11 +30,6 @@ public final class Faults {
         return state;
     }
 
-    /** As {@link #work}, but {@code factor} times as much on executor {@code id}. */
-    public static long workOnExecutor(long rounds, String id, int factor) {
-        return work(SparkEnv.get().executorId().equals(id) ? rounds * factor : rounds);
-    }
-
     /** As {@link #work}, but {@code factor} times as much on {@code host}. */
     public static long workOnHost(long rounds, String host, int factor) {
         boolean slow = SparkEnv.get().blockManager().blockManagerId().host().equals(host);
