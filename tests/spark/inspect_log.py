@@ -135,7 +135,10 @@ class Log:
     def stage(self, key):
         info, ends = self.stages[key], self.tasks[key]
         reasons = collections.Counter(end["Task End Reason"]["Reason"] for end in ends)
-        succeeded = [end for end in ends if not end["Task Info"]["Failed"] and not end["Task Info"]["Killed"]]
+        # By the reason and not by the flags of Task Info, as Spark's own listener
+        # does: a Resubmitted end repeats the info of a task that succeeded before
+        # its executor was lost, and counts as failed.
+        succeeded = [end for end in ends if end["Task End Reason"]["Reason"] == "Success"]
         good = [numbers for numbers in map(task_numbers, succeeded) if numbers]
         everything = [numbers for numbers in map(task_numbers, ends) if numbers]
         submitted, completed = info.get("Submission Time"), info.get("Completion Time")
@@ -150,7 +153,7 @@ class Log:
             "first_launch_after": (min(launches) - submitted) / 1e3 if launches and submitted else None,
             "number_of_tasks": info["Number of Tasks"],
             "succeeded": len(succeeded),
-            "killed": sum(end["Task Info"]["Killed"] for end in ends),
+            "killed": reasons["TaskKilled"] + reasons["TaskCommitDenied"],
             "reasons": dict(reasons),
             "localities": dict(collections.Counter(end["Task Info"]["Locality"] for end in ends)),
             "speculative": sum(end["Task Info"]["Speculative"] for end in ends),

@@ -102,15 +102,22 @@ def free_port(host="127.0.0.1"):
         return probe.getsockname()[1]
 
 
-def _die_with_parent():
+def _settle():
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    # Linux schedules each session as a group, in which our own niceness would
+    # count only among ourselves: give it to the group as well.
+    if os.nice(0):
+        try:
+            pathlib.Path("/proc/self/autogroup").write_text(str(os.nice(0)))
+        except OSError:
+            pass
 
 
 def start(command, **options):
     """Start a program in a process group of its own that dies with this process."""
     return subprocess.Popen(
-        [str(word) for word in command], start_new_session=True, preexec_fn=_die_with_parent, **options
+        [str(word) for word in command], start_new_session=True, preexec_fn=_settle, **options
     )
 
 

@@ -23,14 +23,14 @@ from pyspark.sql import functions as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--healthy", action="store_true")
 parser.add_argument("--light", action="store_true")
-parser.add_argument("--entries", type=int, default=1_300_000)
+parser.add_argument("--entries", type=int, default=700_000)
 options = parser.parse_args()
 
-entries = 1000 if options.healthy else 100_000 if options.light else options.entries
+entries = 1000 if options.healthy else 20_000 if options.light else options.entries
 spark = session("dedup-visits" + ("-small" if options.healthy else "-light" if options.light else ""), {
     "spark.executor.memory": "512m", "spark.executor.extraJavaOptions": "-XX:+UseParallelGC"})
 wait_for_executors(spark, 2)
 warm_up(spark)
 size = F.expr(f"java_method('sparkexporter.Faults', 'cache', id, {entries})")
-print(spark.range(0, 36_000_000, 1, 12).withColumn("size", size).agg(F.max("size")).collect())
+print(spark.range(0, 48_000_000, 1, 12).withColumn("size", size).agg(F.max("size")).collect())
 spark.stop()

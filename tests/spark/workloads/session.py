@@ -66,10 +66,8 @@ def work(frame, rounds, key="id"):
     """Add a column that costs about `rounds` x 8 microseconds of CPU a row, in the JVM."""
     from pyspark.sql import functions as F
 
-    cost = F.lit(0)
-    for number in range(rounds):
-        cost = cost + F.length(F.sha2(F.repeat(F.concat(F.col(key).cast("string"), F.lit(f"-{number}-")), 400), 512))
-    return frame.withColumn("cost", cost)
+    text = F.repeat(F.concat(F.col(key).cast("string"), F.lit("-")), 500 * rounds)
+    return frame.withColumn("cost", F.length(F.sha2(text, 512)))
 
 
 def incompressible(key, size):
@@ -85,6 +83,17 @@ def java(function, *parameters):
 
     written = "".join(f", {parameter}" for parameter in parameters)
     return F.expr(f"java_method('sparkexporter.Faults', '{function}'{written})")
+
+
+def fail_at_end(frame, plan):
+    """Make tasks of this frame's stage fail when they have read all their rows.
+
+    `plan` is a list of (partition, how many attempts fail, "record" or "memory").
+    The workload needs the comment `# needs: java`.
+    """
+    written = ",".join(":".join(map(str, entry)) for entry in plan)
+    faults = frame.sparkSession._jvm.sparkexporter.Faults
+    return type(frame)(faults.failAtEnd(frame._jdf, written), frame.sparkSession)
 
 
 def executor_process(application, executor):

@@ -1,6 +1,6 @@
 """A sort of more data than the executors' memory holds.
 
-Makes: a global sort of --rows rows (2,400,000 by default) of 600 incompressible
+Makes: a global sort of --rows rows (3,600,000 by default) of 600 incompressible
 bytes on 8 partitions, with executors of 600 MB: every partition spills.
 
 A right diagnosis says: spill, a warning, of most partitions (volume, not skew);
@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--healthy", action="store_true")
 parser.add_argument("--small", action="store_true")
-parser.add_argument("--rows", type=int, default=2_400_000)
+parser.add_argument("--rows", type=int, default=3_600_000)
 options = parser.parse_args()
 
 rows = options.rows // 20 if options.healthy or options.small else options.rows

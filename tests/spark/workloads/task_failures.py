@@ -17,7 +17,7 @@ floor of three.
 
 import argparse
 
-from session import java, session, wait_for_executors, warm_up, work
+from session import fail_at_end, session, wait_for_executors, warm_up, work
 
 from pyspark.sql import functions as F
 
@@ -26,17 +26,15 @@ parser.add_argument("--healthy", action="store_true")
 parser.add_argument("--few", action="store_true")
 options = parser.parse_args()
 
-rejected = [] if options.healthy else [3] if options.few else [3, 9, 15]
-starved = [] if options.healthy or options.few else [6, 18]
+if options.healthy:
+    plan = []
+elif options.few:
+    plan = [(3, 1, "record")]
+else:
+    plan = [(3, 1, "record"), (9, 1, "record"), (15, 1, "record"), (6, 2, "memory"), (18, 2, "memory")]
 spark = session("payments-import" + ("-clean" if options.healthy else "-few" if options.few else ""))
 wait_for_executors(spark, 2)
 warm_up(spark)
-payments = work(spark.range(0, 240_000, 1, 24), rounds=5).withColumn("part", F.spark_partition_id())
-last = F.col("id") % 10_000 == 9_990
-checked = payments.withColumn(
-    "check",
-    F.when(last & F.col("part").isin(*rejected, -1), java("failFirst", 1, "'record'"))
-    .when(last & F.col("part").isin(*starved, -1), java("failFirst", 2, "'memory'"))
-    .otherwise("0"))
-print(checked.agg(F.sum("cost"), F.max("check")).collect())
+payments = work(spark.range(0, 240_000, 1, 24), rounds=5)
+print(fail_at_end(payments, plan).agg(F.sum("cost")).collect())
 spark.stop()

@@ -2,11 +2,15 @@ package sparkexporter;
 
 import java.lang.reflect.Constructor;
 import java.util.ArrayDeque;
+import java.util.Iterator;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 
 /**
- * Faults that no query can ask for, called once a row from SQL:
+ * Faults that no query can ask for, most called once a row from SQL:
  * {@code java_method('sparkexporter.Faults', 'work', 1000)}. They happen inside
  * the executor's JVM, so no Python worker adds its own noise to the run.
  */
@@ -24,11 +28,6 @@ public final class Faults {
             state ^= state << 17;
         }
         return state;
-    }
-
-    /** As {@link #work}, but {@code factor} times as much on executor {@code id}. */
-    public static long workOnExecutor(long rounds, String id, int factor) {
-        return work(SparkEnv.get().executorId().equals(id) ? rounds * factor : rounds);
     }
 
     /** As {@link #work}, but {@code factor} times as much on {@code host}. */
@@ -63,15 +62,47 @@ public final class Faults {
         }
     }
 
-    /** Throws in the first {@code attempts} attempts of a task. */
-    public static long failFirst(int attempts, String kind) throws Exception {
-        if (TaskContext.get().attemptNumber() >= attempts) {
-            return 0;
+    /**
+     * The same rows, but tasks named in {@code plan} fail when they have read all
+     * of theirs. The plan is a comma-separated list of partition:attempts:kind;
+     * kind "memory" is the error of Spark's memory manager.
+     */
+    public static Dataset<Row> failAtEnd(Dataset<Row> frame, String plan) {
+        MapPartitionsFunction<Row, Row> function = rows -> new FailingRows(rows, plan);
+        return frame.mapPartitions(function, frame.encoder());
+    }
+
+    private static final class FailingRows implements Iterator<Row> {
+        private final Iterator<Row> rows;
+        private final String plan;
+
+        FailingRows(Iterator<Row> rows, String plan) {
+            this.rows = rows;
+            this.plan = plan;
         }
-        if (kind.equals("memory")) {
-            throw sparkOutOfMemory();
+
+        @Override
+        public boolean hasNext() {
+            if (rows.hasNext()) {
+                return true;
+            }
+            for (String entry : plan.isEmpty() ? new String[0] : plan.split(",")) {
+                String[] words = entry.split(":");
+                if (TaskContext.getPartitionId() == Integer.parseInt(words[0])
+                        && TaskContext.get().attemptNumber() < Integer.parseInt(words[1])) {
+                    if (words[2].equals("memory")) {
+                        throw sparkOutOfMemory();
+                    }
+                    throw new IllegalStateException("record rejected: amount is not a number");
+                }
+            }
+            return false;
         }
-        throw new IllegalStateException("record rejected: amount is not a number");
+
+        @Override
+        public Row next() {
+            return rows.next();
+        }
     }
 
     /** 1 in the first attempt of a task, 0 in its retries. */
@@ -80,7 +111,16 @@ public final class Faults {
     }
 
     /** The error of Spark's own memory manager, which fails a task and not its executor. */
-    private static Error sparkOutOfMemory() throws Exception {
+    private static Error sparkOutOfMemory() {
+        try {
+            return newSparkOutOfMemory();
+        } catch (ReflectiveOperationException missing) {
+            throw new IllegalStateException(missing);
+        }
+    }
+
+    /** Its constructors differ between releases. */
+    private static Error newSparkOutOfMemory() throws ReflectiveOperationException {
         Class<?> type = Class.forName("org.apache.spark.memory.SparkOutOfMemoryError");
         for (Constructor<?> constructor : type.getConstructors()) {
             Class<?>[] parameters = constructor.getParameterTypes();
