@@ -24,6 +24,7 @@
 //! [`diagnose`], becomes a sample in [`metrics`] and leaves through
 //! [`expose`]. It never goes back.
 
+pub mod cli;
 pub mod config;
 pub mod diagnose;
 pub mod discover;
@@ -32,5 +33,7 @@ pub mod expose;
 pub mod fetch;
 pub mod metrics;
 pub mod model;
+pub mod report;
 pub mod rest;
 pub mod telemetry;
+pub mod watch;

@@ -33,7 +33,9 @@ fn plural(count: usize, what: &str) -> String {
     match (count, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),
         (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) if what.starts_with("URL") => format!("{count} {}", what.replacen("URL", "URLs", 1)),
+        (_, None) if what.starts_with("URL") => {
+            format!("{count} {}", what.replacen("URL", "URLs", 1))
+        }
         (_, None) => format!("{count} {what}s"),
     }
 }

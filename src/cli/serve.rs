@@ -105,7 +105,8 @@ async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyh
 
     let stop = CancellationToken::new();
     let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
-    let mut watching = tokio::spawn(Watcher::new(config, Arc::clone(&telemetry)).run(stop.clone(), publish));
+    let mut watching =
+        tokio::spawn(Watcher::new(config, Arc::clone(&telemetry)).run(stop.clone(), publish));
     let ended = tokio::select! {
         signal = stop_signal() => {
             ShutdownStarted { signal: signal? }.emit(&telemetry);

@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Diagnosed;
-use crate::diagnose::{Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject};
+use crate::diagnose::{
+    Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject,
+};
 use crate::model::{Distribution, Kind, Quantity, Source, Stage, StageStatus, State};
 
 /// Raised only when a field changes its meaning or goes.

@@ -77,7 +77,8 @@ impl Page<'_> {
         let severity = format!("{:<8}", finding.severity.as_str().to_uppercase());
         let severity = self.paint(finding.severity, &severity);
         self.line(format!("  {severity}  {}", clean(&finding.headline)));
-        let cause = finding.cause.map_or(String::new(), |cause| format!(", cause {}", cause.as_str()));
+        let cause =
+            finding.cause.map_or(String::new(), |cause| format!(", cause {}", cause.as_str()));
         self.line(format!(
             "            {}{cause}; {}; confidence {}",
             finding.rule.as_str(),
@@ -238,16 +239,24 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::LogIncomplete => "the log has no end: the application runs, or was lost",
         DataQuality::LogCompacted => "the log was compacted: finished jobs are missing from it",
         DataQuality::BadLines => "some lines of the log are not events and were skipped",
-        DataQuality::LongLines => "some lines of the log are over limits.line_size and were skipped",
-        DataQuality::NoApplicationStart => "the log has no ApplicationStart: the id is the file's name",
+        DataQuality::LongLines => {
+            "some lines of the log are over limits.line_size and were skipped"
+        }
+        DataQuality::NoApplicationStart => {
+            "the log has no ApplicationStart: the id is the file's name"
+        }
         DataQuality::DroppedEvents => "Spark dropped events: counts may be low",
         DataQuality::StagesEvicted => "Spark evicted stages before they could be read",
         DataQuality::TasksEvicted => "tasks are missing: some stages have no quantiles",
-        DataQuality::MissingTaskMetrics => "some tasks ended without metrics: their work is not counted",
+        DataQuality::MissingTaskMetrics => {
+            "some tasks ended without metrics: their work is not counted"
+        }
         DataQuality::StagesOmitted => {
             return format!("{} stage attempts are left out", application.stages_omitted);
         }
-        DataQuality::ConcurrentGc => "concurrent collector: GC times mean nothing and are not judged",
+        DataQuality::ConcurrentGc => {
+            "concurrent collector: GC times mean nothing and are not judged"
+        }
         DataQuality::EndpointsMissing => "parts of the REST API did not answer",
         DataQuality::ImplausibleValues => "negative or absurd numbers were dropped",
     };

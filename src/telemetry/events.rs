@@ -155,6 +155,37 @@ impl FetchFailed {
     }
 }
 
+/// What was asked of one endpoint since the last time this was told, over
+/// all servers of a cluster.
+#[derive(Debug)]
+pub struct RequestsCounted {
+    pub endpoint: &'static str,
+    /// Failed ones included.
+    pub requests: u64,
+    /// Bodies as they came over the wire.
+    pub bytes: u64,
+    /// Failed requests by kind, of [`super::FETCH_ERROR_KINDS`].
+    pub errors: Vec<(&'static str, u64)>,
+}
+
+impl RequestsCounted {
+    pub fn emit(self, telemetry: &Telemetry) {
+        let Self { endpoint, requests, bytes, errors } = self;
+        let failed: u64 = errors.iter().map(|(_, count)| count).sum();
+        if failed > 0 {
+            let kinds: Vec<&str> = errors.iter().map(|(kind, _)| *kind).collect();
+            debug!(endpoint, requests, failed, kinds = kinds.join(","), "requests failed");
+        }
+        let mut counters = telemetry.counters();
+        let counts = counters.fetches.entry(endpoint).or_default();
+        counts.requests = counts.requests.saturating_add(requests);
+        counts.bytes = counts.bytes.saturating_add(bytes);
+        for (kind, count) in errors {
+            add(&mut counters.fetch_errors, (endpoint, kind), count);
+        }
+    }
+}
+
 /// One event log was read to its end, or as far as it goes.
 #[derive(Debug)]
 pub struct LogRead {

@@ -29,8 +29,7 @@ struct Reading {
 /// Reads the logs of a directory until told to stop.
 pub(super) async fn watch(place: Place, directory: PathBuf) {
     let target = place.target(&directory.display());
-    let mut pace =
-        Pace::new(place.watcher.config.intervals.event_log_dir.get(), &target.target);
+    let mut pace = Pace::new(place.watcher.config.intervals.event_log_dir.get(), &target.target);
     let mut readings: HashMap<PathBuf, Reading> = HashMap::new();
     let mut known = false;
     loop {
@@ -42,12 +41,8 @@ pub(super) async fn watch(place: Place, directory: PathBuf) {
             Ok(logs) => {
                 if !known {
                     known = true;
-                    SourceProbed {
-                        target: target.clone(),
-                        kind: "event_log",
-                        spark_version: None,
-                    }
-                    .emit(&place.watcher.telemetry);
+                    SourceProbed { target: target.clone(), kind: "event_log", spark_version: None }
+                        .emit(&place.watcher.telemetry);
                 }
                 skipped = cycle(&place, logs, &mut readings).await;
                 pace.after_success()

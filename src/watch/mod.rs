@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 pub use registry::{Held, Offer, Registry};
 
 use crate::config::{Cluster, Config, ServerUrl};
-use crate::diagnose::{Diagnosis, diagnose};
+use crate::diagnose::diagnose;
 use crate::fetch::ClientError;
 use crate::metrics::RunView;
 use crate::model::{Application, State};
@@ -151,11 +151,8 @@ impl Watcher {
         let run = application.id.to_string();
         let finished = application.state != State::Running;
         if offer == Offer::New {
-            ApplicationAppeared {
-                run: run.clone(),
-                source: application.source.as_str(),
-            }
-            .emit(&self.telemetry);
+            ApplicationAppeared { run: run.clone(), source: application.source.as_str() }
+                .emit(&self.telemetry);
             self.tell_collisions(&application);
         }
         if offer == Offer::Finished || (offer == Offer::New && finished) {

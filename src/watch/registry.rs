@@ -65,9 +65,8 @@ impl Registry {
             None if self.runs.len() >= limit => return Offer::NoRoom,
             None => Offer::New,
         };
-        let finished_read_at = finished.then(|| {
-            self.runs.get(&key).and_then(|held| held.finished_read_at).unwrap_or(now)
-        });
+        let finished_read_at = finished
+            .then(|| self.runs.get(&key).and_then(|held| held.finished_read_at).unwrap_or(now));
         self.runs.insert(key, Held { application, diagnosis, finished_read_at });
         offer
     }
@@ -129,8 +128,7 @@ impl Registry {
     }
 
     fn runs_of(&self, id: &RunId) -> impl Iterator<Item = (&(RunId, i64), &Held)> {
-        self.runs
-            .range((id.clone(), i64::MIN)..=(id.clone(), i64::MAX))
+        self.runs.range((id.clone(), i64::MIN)..=(id.clone(), i64::MAX))
     }
 
     /// The key of the held run that this is a reading of, or a new one.
@@ -184,11 +182,8 @@ mod tests {
     }
 
     fn run(cluster: &str, start: i64, source: Source, state: State) -> Arc<Application> {
-        let id = RunId {
-            cluster: cluster.to_owned(),
-            app_id: "app-1".to_owned(),
-            attempt_id: None,
-        };
+        let id =
+            RunId { cluster: cluster.to_owned(), app_id: "app-1".to_owned(), attempt_id: None };
         let mut application = Application::new(id, source, at(start + 60));
         application.start = Some(at(start));
         application.state = state;

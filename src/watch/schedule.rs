@@ -66,8 +66,7 @@ mod tests {
     #[test]
     fn backs_off_and_recovers() {
         let mut pace = pace();
-        let waits: Vec<f64> =
-            (0..12).map(|_| pace.after_failure(None).as_secs_f64()).collect();
+        let waits: Vec<f64> = (0..12).map(|_| pace.after_failure(None).as_secs_f64()).collect();
         assert!((8.0..=12.0).contains(&waits[0]), "{waits:?}");
         assert!(waits[2] > 30.0 && waits[2] < 50.0, "{waits:?}");
         assert!(waits.iter().all(|wait| *wait <= 360.0), "{waits:?}");

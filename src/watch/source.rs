@@ -1,37 +1,39 @@
 //! What every source of a cluster has: its clients, its place in the daemon,
 //! and the patience to wait.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::schedule::Pace;
-use super::{Watcher, driver, history_server};
+use super::{Offer, Watcher, driver, history_server};
 use crate::config::{Cluster, Config, ServerUrl};
 use crate::discover::{self, Role};
-use crate::fetch::{ClientError, FetchError, FetchLimits, HttpClient, Timeouts};
-use crate::telemetry::events::{CycleFinished, FetchFailed, SourceProbed, SourceUnreachable};
-use crate::telemetry::{Telemetry, TargetId};
+use crate::fetch::{ClientError, EndpointCounts, FetchLimits, HttpClient, Timeouts};
+use crate::model::Application;
+use crate::telemetry::events::{CycleFinished, RequestsCounted, SourceProbed, SourceUnreachable};
+use crate::telemetry::{TargetId, Telemetry};
 
 /// The HTTP clients of one cluster: same settings, different patience.
 #[derive(Clone)]
 pub(super) struct Clients {
     pub(super) driver: HttpClient,
     pub(super) history_server: HttpClient,
+    /// What was told of each client's requests so far.
+    told: Arc<Mutex<[BTreeMap<&'static str, EndpointCounts>; 2]>>,
 }
 
 impl Clients {
     pub(super) fn new(cluster: &Cluster, config: &Config) -> Result<Self, ClientError> {
-        let limits = FetchLimits {
-            response_size: config.limits.response_size.bytes(),
-            ..FetchLimits::default()
-        };
+        let limits = FetchLimits::from(&config.limits);
         let client = |patience: Timeouts, total: Duration| {
-            let timeouts = Timeouts { total, idle: total.min(patience.idle.max(total / 2)), ..patience };
+            let timeouts =
+                Timeouts { total, idle: total.min(patience.idle.max(total / 2)), ..patience };
             HttpClient::new(&cluster.http_config, timeouts, limits)
         };
         let intervals = &config.intervals;
@@ -41,7 +43,35 @@ impl Clients {
                 Timeouts::HISTORY_SERVER,
                 intervals.history_server_timeout.get(),
             )?,
+            told: Arc::default(),
         })
+    }
+
+    /// What was asked since this was last called, by endpoint.
+    fn counted(&self) -> Vec<RequestsCounted> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = Vec::new();
+        for (before, client) in told.iter_mut().zip([&self.driver, &self.history_server]) {
+            let now = client.statistics();
+            for (endpoint, counts) in &now {
+                let before = before.get(endpoint).cloned().unwrap_or_default();
+                let errors: Vec<(&'static str, u64)> = counts
+                    .errors
+                    .iter()
+                    .map(|(kind, count)| {
+                        (kind.as_str(), count - before.errors.get(kind).unwrap_or(&0))
+                    })
+                    .filter(|(_, count)| *count > 0)
+                    .collect();
+                let requests = counts.requests - before.requests;
+                let bytes = counts.wire_bytes - before.wire_bytes;
+                if requests > 0 || bytes > 0 || !errors.is_empty() {
+                    events.push(RequestsCounted { endpoint, requests, bytes, errors });
+                }
+            }
+            *before = now;
+        }
+        events
     }
 }
 
@@ -68,6 +98,7 @@ impl Place {
     /// To be called after every cycle: the first one makes the daemon a step
     /// readier.
     pub(super) fn cycle_ended(&self) {
+        self.count_requests();
         if !self.told.swap(true, Ordering::AcqRel) {
             self.watcher.first_cycle_ended();
         }
@@ -81,16 +112,20 @@ impl Place {
         }
     }
 
-    /// Counts and logs a failed request.
-    pub(super) fn request_failed(&self, endpoint: &'static str, error: &FetchError) {
-        FetchFailed {
-            endpoint,
-            kind: error.kind.as_str(),
-            url: error.url.clone(),
-            message: error.to_string(),
-            bytes: 0,
+    /// Diagnoses a reading and takes it in, off the asynchronous threads.
+    pub(super) async fn take_in(&self, application: Application) -> Offer {
+        let watcher = Arc::clone(&self.watcher);
+        let taken = tokio::task::spawn_blocking(move || watcher.take_in(application)).await;
+        // Only the end of the runtime stops a blocking task half way.
+        taken.unwrap_or(Offer::Kept)
+    }
+
+    /// Counts what was asked of servers since the last time, for whichever
+    /// source of the cluster: they share their clients.
+    fn count_requests(&self) {
+        for event in self.clients.counted() {
+            event.emit(self.telemetry());
         }
-        .emit(self.telemetry());
     }
 }
 
@@ -114,7 +149,6 @@ pub(super) async fn find_out(place: Place, url: ServerUrl) {
                 };
             }
             Err(error) => {
-                place.request_failed("version", &error);
                 let wait = pace.after_failure(error.retry_after);
                 SourceUnreachable {
                     target: target.clone(),

@@ -1,0 +1,253 @@
+//! A History Server: two small lists a cycle, and each finished run read once.
+//!
+//! Its first answer about an application replays that application's whole
+//! log, so runs are read one after the other, and never while they run: each
+//! growth of their log would make the next answer replay it again.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::Offer;
+use super::schedule::Pace;
+use super::source::Place;
+use crate::config::ServerUrl;
+use crate::fetch::{FetchError, FetchErrorKind};
+use crate::model::RunId;
+use crate::rest::Api;
+use crate::rest::applications::{self, ApplicationAttemptInfo, ApplicationInfo, Filter, Status};
+use crate::rest::completed;
+use crate::telemetry::events::{CycleFinished, SourceUnreachable};
+
+/// Runs that ended longer ago are not read, unless `read.lookback` says so.
+const LOOKBACK: Duration = Duration::from_hours(24);
+/// A server adds finished runs to its list some time after they ended, in no
+/// order: the list is asked for from this long before the latest end seen.
+const OVERLAP: Duration = Duration::from_hours(1);
+/// No further run is begun once a cycle has taken this long.
+const CYCLE_BUDGET: Duration = Duration::from_mins(2);
+/// Tries of a run that cannot be read, before it is left alone until the
+/// daemon starts again.
+const TRIES: u32 = 3;
+
+/// A finished attempt, as listed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Listed {
+    path: (String, Option<String>),
+    start: Option<Timestamp>,
+}
+
+/// How reading it went.
+#[derive(Debug, Clone, Copy)]
+enum Reading {
+    Done,
+    Failed { tries: u32 },
+}
+
+struct Reader {
+    place: Place,
+    url: ServerUrl,
+    readings: HashMap<Listed, Reading>,
+    latest_end: Option<Timestamp>,
+    /// Whether runs of the last list are still to be read: the window must
+    /// not move past them.
+    behind: bool,
+}
+
+/// What one cycle did.
+#[derive(Debug, Default)]
+struct Cycle {
+    requests: u64,
+    bytes: u64,
+    skipped: HashMap<&'static str, u64>,
+}
+
+/// Lists and reads until told to stop.
+pub(super) async fn watch(place: Place, url: ServerUrl) {
+    let target = place.target(&url);
+    let mut pace = Pace::new(place.watcher.config.intervals.history_server.get(), &target.target);
+    let mut reader =
+        Reader { place, url, readings: HashMap::new(), latest_end: None, behind: true };
+    loop {
+        let started = Instant::now();
+        let mut cycle = Cycle::default();
+        let result = reader.cycle(&mut cycle, started).await;
+        let success = result.is_ok();
+        let wait = match result {
+            Ok(()) => pace.after_success(),
+            Err(error) => {
+                let wait = pace.after_failure(error.retry_after);
+                SourceUnreachable {
+                    target: target.clone(),
+                    message: error.to_string(),
+                    retry_in: Some(wait),
+                }
+                .emit(reader.place.telemetry());
+                wait
+            }
+        };
+        CycleFinished {
+            target: target.clone(),
+            success,
+            at: Timestamp::now(),
+            duration: started.elapsed(),
+            requests: cycle.requests,
+            bytes: cycle.bytes,
+            skipped: cycle.skipped.into_iter().collect(),
+        }
+        .emit(reader.place.telemetry());
+        reader.place.cycle_ended();
+        if reader.place.wait(wait).await.is_break() {
+            return;
+        }
+    }
+}
+
+impl Reader {
+    async fn cycle(&mut self, cycle: &mut Cycle, started: Instant) -> Result<(), FetchError> {
+        let api = Api::new(&self.place.clients.history_server, &self.url);
+        let listed = self.list(&api, cycle).await;
+        cycle.requests += api.meter().requests();
+        cycle.bytes += api.meter().wire_bytes();
+        let listed = listed?;
+        self.behind = true;
+        for (application, attempt) in listed {
+            let listed = Listed {
+                path: (application.id.get().to_owned(), attempt_id(&attempt)),
+                start: attempt.start(),
+            };
+            match self.readings.get(&listed) {
+                Some(Reading::Done) => continue,
+                Some(Reading::Failed { tries }) if *tries >= TRIES => {
+                    *cycle.skipped.entry("unreadable").or_default() += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            if started.elapsed() > CYCLE_BUDGET || self.place.stop.is_cancelled() {
+                *cycle.skipped.entry("waiting").or_default() += 1;
+                continue;
+            }
+            self.read(&application, &attempt, listed, cycle).await?;
+        }
+        self.behind = ["waiting", "limit", "unreadable"]
+            .iter()
+            .any(|reason| cycle.skipped.contains_key(reason));
+        Ok(())
+    }
+
+    /// The finished attempts of the look-back, latest first; running ones are
+    /// counted as not covered.
+    async fn list(
+        &mut self,
+        api: &Api,
+        cycle: &mut Cycle,
+    ) -> Result<Vec<(ApplicationInfo, ApplicationAttemptInfo)>, FetchError> {
+        let config = &self.place.watcher.config;
+        let limit = u32::try_from(config.limits.applications).ok();
+        let running = Filter { status: Some(Status::Running), limit, ..Filter::default() };
+        let running = applications::get(api, running).await?;
+        let going = running
+            .iter()
+            .filter(|application| application.latest().is_some_and(|last| !last.is_completed()))
+            .count();
+        cycle.skipped.insert("running_on_history_server", going as u64);
+
+        let lookback = config.read.lookback.map_or(LOOKBACK, crate::config::Span::get);
+        let oldest = before(Timestamp::now(), lookback);
+        let since = match self.latest_end {
+            Some(end) if !self.behind => before(end, OVERLAP).max(oldest),
+            _ => oldest,
+        };
+        let filter = Filter { status: Some(Status::Completed), min_end: Some(since), limit };
+        let completed = applications::get(api, filter).await?;
+        let mut attempts: Vec<(ApplicationInfo, ApplicationAttemptInfo)> = Vec::new();
+        for application in completed {
+            for attempt in application.attempts.iter().filter(|attempt| attempt.is_completed()) {
+                attempts.push((application.clone(), attempt.clone()));
+            }
+        }
+        attempts.sort_by_key(|(_, attempt)| std::cmp::Reverse(attempt.end()));
+        // A Spark clock ahead of ours must not move the window past runs that
+        // are still to come.
+        let latest = attempts.first().and_then(|(_, attempt)| attempt.end());
+        self.latest_end = latest.map(|end| end.min(Timestamp::now())).max(self.latest_end);
+        // What is no longer asked for needs no memory.
+        let forget = before(since, OVERLAP);
+        self.readings.retain(|listed, _| {
+            listed.start.is_none_or(|start| start >= forget) || {
+                attempts.iter().any(|(application, attempt)| {
+                    application.id.get() == listed.path.0 && attempt.start() == listed.start
+                })
+            }
+        });
+        Ok(attempts)
+    }
+
+    /// Reads one run. An error that is the server's, not the run's, ends the
+    /// cycle.
+    async fn read(
+        &mut self,
+        application: &ApplicationInfo,
+        attempt: &ApplicationAttemptInfo,
+        listed: Listed,
+        cycle: &mut Cycle,
+    ) -> Result<(), FetchError> {
+        let watcher = &self.place.watcher;
+        let id = RunId {
+            cluster: self.place.cluster.to_string(),
+            app_id: listed.path.0.clone(),
+            attempt_id: listed.path.1.clone(),
+        };
+        if watcher.registry().has_finished(&id, listed.start) {
+            self.readings.insert(listed, Reading::Done);
+            return Ok(());
+        }
+        if watcher.registry().len() >= watcher.config.limits.applications {
+            *cycle.skipped.entry("limit").or_default() += 1;
+            return Ok(());
+        }
+        let api = Api::new(&self.place.clients.history_server, &self.url);
+        let options =
+            completed::Options { stages: watcher.config.limits.stages, ..Default::default() };
+        let result =
+            completed::read(&api, &self.place.cluster, application, attempt, options).await;
+        cycle.requests += api.meter().requests();
+        cycle.bytes += api.meter().wire_bytes();
+        match result {
+            Ok(run) => {
+                if self.place.take_in(run).await == Offer::NoRoom {
+                    *cycle.skipped.entry("limit").or_default() += 1;
+                } else {
+                    self.readings.insert(listed, Reading::Done);
+                }
+                Ok(())
+            }
+            Err(error) if is_of_the_server(error.kind) => Err(error),
+            Err(_) => {
+                let tries = match self.readings.get(&listed) {
+                    Some(Reading::Failed { tries }) => tries + 1,
+                    _ => 1,
+                };
+                self.readings.insert(listed, Reading::Failed { tries });
+                *cycle.skipped.entry("unreadable").or_default() += 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether the next run would fail the same way.
+fn is_of_the_server(kind: FetchErrorKind) -> bool {
+    kind == FetchErrorKind::Unreachable
+}
+
+fn attempt_id(attempt: &ApplicationAttemptInfo) -> Option<String> {
+    let id = attempt.attempt_id.get();
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+fn before(time: Timestamp, span: Duration) -> Timestamp {
+    time.checked_sub(span).unwrap_or(Timestamp::UNIX_EPOCH)
+}
