@@ -7,15 +7,21 @@
 //! dropped, so that Spark 3.3 to 4.3 are read by the same types.
 //!
 //! [`assemble`] puts decoded answers together into an
-//! [`crate::model::Application`] and needs no server.
+//! [`crate::model::Application`] and needs no server; [`running`] polls one
+//! live driver within a budget; [`completed`] reads one finished run from a
+//! History Server.
 
 mod api;
 pub mod applications;
 pub mod assemble;
+pub mod completed;
+mod details;
 pub mod dropped_events;
 pub mod environment;
 pub mod executors;
 pub mod jobs;
+mod listing;
+pub mod running;
 pub mod stages;
 pub mod storage_rdd;
 pub mod task_list;
@@ -24,3 +30,4 @@ pub mod value;
 pub mod version;
 
 pub use api::{Api, ApplicationPath};
+pub use running::{CycleCost, RunningApplication};

@@ -38,7 +38,8 @@ pub struct Parts<'a> {
     /// `None` where `/environment` did not answer.
     pub configuration: Option<&'a Configuration>,
     pub executors: &'a [ExecutorSummary],
-    /// `None` where `/storage/rdd` did not answer.
+    /// `None` where `/storage/rdd` did not answer, and always from a History
+    /// Server, which cannot know it.
     pub cached: Option<&'a [CachedRdd]>,
     pub jobs: Vec<ReadJob>,
     pub stages: Vec<Stage>,
@@ -85,7 +86,8 @@ pub fn application(parts: Parts<'_>) -> Application {
         &application.name,
     );
     application.data_quality = parts.data_quality;
-    if parts.configuration.is_none() || parts.cached.is_none() {
+    let cache_missing = parts.cached.is_none() && parts.source == Source::Driver;
+    if parts.configuration.is_none() || cache_missing {
         application.data_quality.insert(DataQuality::EndpointsMissing);
     }
     if configuration.concurrent_gc() {
