@@ -4,6 +4,7 @@ mod support;
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use spark_exporter::config::Limits;
 use spark_exporter::diagnose::{Rule, Severity, StageNumbers, Subject};
 use spark_exporter::metrics::catalogue::{CATALOGUE, Id};
@@ -343,5 +344,51 @@ fn dropped_series_add_up_over_snapshots() {
         for (reason, count) in snapshot.dropped() {
             SeriesDropped { reason, count: *count }.emit(&telemetry);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    /// Whatever runs come, also with equal and hostile ids: no series twice,
+    /// never over the limit, all series accounted for.
+    #[test]
+    fn no_input_breaks_an_exposition(
+        ids in proptest::collection::vec(("[ab]{0,2}", "[a\n ]{0,3}", 0_i64..3, any::<bool>()), 0..8),
+        executors in proptest::collection::vec("[12\t]{0,2}", 0..6),
+        jobs in proptest::collection::vec(0_u32..3, 0..6),
+        series in 0_usize..4_000,
+        label_length in 0_usize..4,
+    ) {
+        let runs: Vec<_> = ids
+            .into_iter()
+            .map(|(cluster, app_id, start, running)| {
+                changed(&run(), |application, diagnosis| {
+                    application.id = run_id(&cluster, &app_id);
+                    application.start = Some(at(start));
+                    application.state = if running { State::Running } else { State::Killed };
+                    application.executors = executors
+                        .iter()
+                        .map(|id| spark_exporter::model::Executor { id: id.clone(), ..executor(1) })
+                        .collect();
+                    diagnosis.findings.extend(jobs.iter().map(|job_id| {
+                        let subject = Subject::Job { job_id: *job_id };
+                        finding(Rule::JobFailed, None, Severity::Critical, subject)
+                    }));
+                    diagnosis.findings.extend(executors.iter().map(|id| {
+                        let subject = Subject::Executor { executor_id: id.clone() };
+                        finding(Rule::ExecutorLost, None, Severity::Warning, subject)
+                    }));
+                })
+            })
+            .collect();
+        let all = snapshot(&runs, &Limits { label_length, ..Limits::default() });
+        let cut = snapshot(&runs, &Limits { label_length, series, ..Limits::default() });
+        prop_assert_eq!(cut.duplicate(), None);
+        prop_assert!(cut.series() <= series.max(one_without_runs()));
+        let dropped = |snapshot: &Snapshot| snapshot.dropped().values().sum::<u64>();
+        prop_assert_eq!(
+            cut.series() as u64 + dropped(&cut),
+            all.series() as u64 + dropped(&all)
+        );
     }
 }

@@ -14,9 +14,12 @@ pub enum Text {
 impl Text {
     pub const EMPTY: Self = Self::Static("");
 
-    /// A text from outside, fit for a label: see [`clean`].
+    /// A text from outside, fit for a label: see [`clean`]. What is empty
+    /// afterwards is the same as what was empty before: equal labels must
+    /// compare equal, or a series could be there twice.
     pub fn clean(text: &str, limit: usize) -> Self {
-        if text.is_empty() { Self::EMPTY } else { Self::Shared(clean(text, limit).into()) }
+        let cleaned = clean(text, limit);
+        if cleaned.is_empty() { Self::EMPTY } else { Self::Shared(cleaned.into()) }
     }
 
     /// The same for a text that may be missing: then the label is empty.

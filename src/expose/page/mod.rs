@@ -114,8 +114,9 @@ fn worst(run: &RunView) -> Option<Severity> {
     run.diagnosis.findings.iter().map(|finding| finding.severity).max()
 }
 
-/// Ascending order of this key: the worst severity, then failed runs, then
-/// what can be saved, then running ones, then the latest.
+/// Ascending order of this key: the worst severity (a run that failed is at
+/// least a warning), then failed runs, then what can be saved, then running
+/// ones, then the latest.
 fn rank(run: &RunView) -> impl Ord + use<> {
     let application = &run.application;
     let saved: Duration = run
@@ -125,8 +126,9 @@ fn rank(run: &RunView) -> impl Ord + use<> {
         .filter_map(|finding| finding.impact.wall)
         .fold(Duration::ZERO, Duration::saturating_add);
     let failed = matches!(application.state, State::Failed | State::Lost);
+    let severity = worst(run).max(failed.then_some(Severity::Warning));
     (
-        Reverse((worst(run), failed, saved)),
+        Reverse((severity, failed, saved)),
         application.state != State::Running,
         Reverse(application.start),
         application.id.clone(),
@@ -206,16 +208,22 @@ mod tests {
 
     #[test]
     fn worst_first() {
+        let mut failed = run("fell", None);
+        let mut application = (*failed.application).clone();
+        application.state = State::Failed;
+        failed.application = Arc::new(application);
         let page = page(&[
             run("healthy", None),
             run("warned", Some(Severity::Warning)),
             run("sick", Some(Severity::Critical)),
             run("told", Some(Severity::Info)),
+            failed,
         ]);
-        let places: Vec<_> = ["sick spilled", "warned spilled", "told spilled", ">healthy<"]
-            .iter()
-            .map(|text| page.find(text).unwrap_or_else(|| panic!("{text} is missing")))
-            .collect();
+        let places: Vec<_> =
+            ["sick spilled", ">fell<", "warned spilled", "told spilled", ">healthy<"]
+                .iter()
+                .map(|text| page.find(text).unwrap_or_else(|| panic!("{text} is missing")))
+                .collect();
         assert!(places.is_sorted(), "{places:?}");
     }
 
