@@ -14,7 +14,7 @@ use crate::model::{Application, FailureClass, Job, JobStatus, Stage, State};
 
 /// A run that ends within this after a job failed, with nothing after it,
 /// ended by it.
-const MOMENTS_MS: i64 = 10_000;
+const MOMENTS_MS: i64 = 5_000;
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.job_failed.enabled {
@@ -88,7 +88,9 @@ fn judge(context: &Context<'_>, class: FailureClass, jobs: &[&Job]) -> Option<Dr
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fatal {
     Yes,
-    /// Spark before 4.0 writes no exit code: nothing came after the job.
+    /// Nothing came after the job but the end. Spark before 4.0 writes no
+    /// exit code, and later ones write 0 for a program that died of an
+    /// exception too, where their shutdown hook ends the application.
     Likely,
     No,
 }
@@ -109,9 +111,22 @@ fn fatality(application: &Application, job: &Job) -> Fatal {
     };
     match application.state {
         State::Failed if !something_after => Fatal::Yes,
-        State::Unknown if !something_after && ended_at_once => Fatal::Likely,
+        State::Unknown | State::Succeeded
+            if !something_after && ended_at_once && !exit_code_is_the_program_s(application) =>
+        {
+            Fatal::Likely
+        }
         _ => Fatal::No,
     }
+}
+
+/// Only on Kubernetes spark-submit hands the program's own exit code on.
+fn exit_code_is_the_program_s(application: &Application) -> bool {
+    application.exit_code.is_some()
+        && application
+            .configuration
+            .get("spark.master")
+            .is_some_and(|master| master.starts_with("k8s"))
 }
 
 fn failed_stage<'a>(application: &'a Application, job: &Job) -> Option<&'a Stage> {

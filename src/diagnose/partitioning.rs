@@ -44,7 +44,9 @@ fn too_few(context: &Context<'_>, view: &StageView<'_>, longest: bool) -> Option
     if tasks == 0 || tasks >= slots || !(one || few) || stage.id.attempt > 0 {
         return None;
     }
-    let run = view.run_time_sum()?;
+    let list = TaskList::of(view)?;
+    // What running attempts have done so far is in the list alone.
+    let run = view.run_time_sum().unwrap_or_default().max(list.run_time());
     let piece = thresholds.small_task.get().as_secs_f64().max(0.001);
     let pieces = ((run.as_secs_f64() / piece) as u64).clamp(1, slots);
     if pieces <= tasks {
@@ -52,7 +54,6 @@ fn too_few(context: &Context<'_>, view: &StageView<'_>, longest: bool) -> Option
     }
     // The same run time on `pieces` tasks, all at once.
     let mended = seconds(run.as_secs_f64() / pieces as f64);
-    let list = TaskList::of(view)?;
     let longest_run =
         list.attempts.iter().map(|attempt| attempt.run).max().map(Duration::from_millis)?;
     let wall = longest_run.saturating_sub(mended).min(view.running());

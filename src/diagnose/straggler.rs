@@ -184,7 +184,7 @@ fn because(cause: Cause, slow: &Slow<'_>) -> String {
             format!("it ran far from its data ({})", slow.task.locality)
         }
         Cause::Driver => "the driver was slow to answer several executors".to_owned(),
-        _ => format!("nothing measured tells why (executor {executor})"),
+        _ => format!("on executor {executor}; nothing measured tells why"),
     }
 }
 

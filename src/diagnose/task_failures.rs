@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::context::{Context, StageView};
 use super::draft::{Draft, Weight};
 use super::humane;
+use super::loss;
 use super::stage_numbers;
 use super::task_list::TaskList;
 use super::{Cause, Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
@@ -57,9 +58,12 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
             .map_or_else(String::new, |example| format!(", mostly {}", class_name(example))),
         if ended_a_job { ", and ended the job" } else { "" },
     );
-    // The run failed by it: its job's failure says so as well.
+    // The run failed by it: its job's failure says so as well. What a lost
+    // executor explains is said there.
     let severity = if ended_a_job && context.application.state == State::Failed {
         Severity::Critical
+    } else if !ended_a_job && is_explained_by_a_loss(context, class) {
+        Severity::Info
     } else {
         Severity::Warning
     };
@@ -94,6 +98,16 @@ fn ended_a_job(context: &Context<'_>, view: &StageView<'_>) -> bool {
             job.status == JobStatus::Failed
                 && (stage.job_ids.contains(&job.id) || job.stage_ids.contains(&stage.id.stage))
         })
+}
+
+fn is_explained_by_a_loss(context: &Context<'_>, class: Option<FailureClass>) -> bool {
+    matches!(class, Some(FailureClass::FetchFailed | FailureClass::ExecutorLost))
+        && context.thresholds.executor_lost.enabled
+        && context
+            .application
+            .executors
+            .iter()
+            .any(|executor| loss::cause(context.application, executor).is_some())
 }
 
 /// An exception's class name and nothing that could be a message: what stands

@@ -46,7 +46,14 @@ impl TaskList {
                     .collect(),
                 estimated: false,
             },
-            None => Self::from_quantiles(view)?,
+            None => match Self::from_quantiles(view) {
+                Some(list) => list,
+                // None has ended yet.
+                None if !view.stage.running.is_empty() => {
+                    Self { attempts: Vec::new(), estimated: true }
+                }
+                None => return None,
+            },
         };
         for task in &view.stage.running {
             let elapsed = whole_millis(elapsed(task, view));
@@ -129,6 +136,12 @@ impl TaskList {
         placed.sort_by(|a, b| a.0.total_cmp(&b.0));
         let attempts = placed.into_iter().map(|(_, attempt)| attempt).collect();
         Some(Self { attempts, estimated: true })
+    }
+
+    /// Run time of all attempts together.
+    pub(super) fn run_time(&self) -> Duration {
+        let sum = self.attempts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.run));
+        Duration::from_millis(sum)
     }
 
     fn held(&self) -> Vec<u64> {

@@ -40,6 +40,15 @@ fn kills_and_refused_commits_are_no_failures() {
 }
 
 #[test]
+fn failures_that_a_lost_executor_explains_are_quiet() {
+    let mut application = failing(5, FailureClass::FetchFailed);
+    assert_eq!(only(&application, Rule::TaskFailures).severity, Severity::Warning);
+    application.executors[0].removed = Some(at(20_000));
+    application.executors[0].removed_reason = Some("Command exited with code 137".into());
+    assert_eq!(only(&application, Rule::TaskFailures).severity, Severity::Info);
+}
+
+#[test]
 fn throttling_advises_less_at_a_time() {
     let finding = only(&failing(5, FailureClass::StorageThrottled), Rule::TaskFailures);
     assert!(finding.advice.first().expect("advice").change.starts_with("Ask less"));
@@ -96,7 +105,8 @@ fn a_run_that_failed_by_its_job() {
 
 #[test]
 fn a_failed_job_of_a_succeeded_run() {
-    let application = failed_job(JobStatus::Failed, ABORTED);
+    let mut application = failed_job(JobStatus::Failed, ABORTED);
+    application.jobs.push(job(4, JobStatus::Succeeded, 30_500, 31_000));
     let finding = only(&application, Rule::JobFailed);
     assert_eq!(finding.severity, Severity::Warning);
     assert!(finding.headline.contains("succeeded all the same"), "{}", finding.headline);
@@ -109,6 +119,18 @@ fn without_an_exit_code_the_last_job_tells() {
     let finding = only(&application, Rule::JobFailed);
     assert_eq!((finding.severity, finding.confidence), (Severity::Critical, Confidence::Medium));
     application.jobs.push(job(4, JobStatus::Succeeded, 30_500, 31_000));
+    assert_eq!(only(&application, Rule::JobFailed).severity, Severity::Warning);
+}
+
+#[test]
+fn an_exit_code_of_0_proves_little() {
+    // Real Spark 4.3 writes it for a Python program that died of the job.
+    let mut application = failed_job(JobStatus::Failed, ABORTED);
+    application.exit_code = Some(0);
+    let finding = only(&application, Rule::JobFailed);
+    assert_eq!((finding.severity, finding.confidence), (Severity::Critical, Confidence::Medium));
+    assert!(finding.headline.contains("ended right after it"), "{}", finding.headline);
+    application.configuration.set("spark.master", "k8s://https://cluster");
     assert_eq!(only(&application, Rule::JobFailed).severity, Severity::Warning);
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::diagnose::builders::{
-    as_rest, diagnosis, findings, fired, only, run, stage, task, tasks, warm_up,
+    as_rest, diagnosis, findings, fired, only, run, running_task, stage, task, tasks, warm_up,
 };
 use crate::diagnose::{Confidence, FindingKind, Impact, Rule, Severity};
-use crate::model::{Application, DataQuality};
+use crate::model::{Application, DataQuality, Measures, StageStatus, State, TaskCounts};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
@@ -156,6 +156,27 @@ fn one_task_in_the_longest_stage() {
     assert_eq!(fired(&application).len(), 1, "nothing to compare: no skew");
     let advice = &finding.advice.first().expect("advice").change;
     assert!(advice.contains("300 MiB / 128 MiB = 3 and 4 slots x 3 waves = 12"), "{advice}");
+}
+
+#[test]
+fn a_single_task_shows_while_it_runs() {
+    let mut application = run(42);
+    warm_up(&mut application);
+    let spec = task(30_000).shuffled(1_000_000, 300 * MIB);
+    let stage = stage(&mut application, 1, 2_000, tasks(1, &spec));
+    stage.status = StageStatus::Active;
+    stage.completed = None;
+    stage.tasks = TaskCounts { total: 1, active: 1, ..TaskCounts::default() };
+    stage.measures = Measures::default();
+    stage.slowest.clear();
+    stage.timeline = None;
+    stage.running = vec![running_task(&spec, 2_000, 42_000, 900)];
+    application.state = State::Running;
+    application.end = None;
+    let finding = only(&application, Rule::Partitioning);
+    assert!(finding.impact.estimated);
+    let wall = finding.impact.wall.expect("a saving").as_secs_f64();
+    assert!((wall - 30.0).abs() < 1.0, "{wall}");
 }
 
 #[test]

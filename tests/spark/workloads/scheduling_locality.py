@@ -1,7 +1,7 @@
 """A free executor gets no task, because the data is cached on the other one.
 
-Makes: one executor caches eight partitions; dynamic allocation then adds a
-second one, which stays idle while spark.locality.wait is 10 s and the tasks take
+Makes: one executor caches twelve partitions; dynamic allocation then adds a
+second one, which stays idle for spark.locality.wait, 15 s, while tasks take
 about two seconds each.
 
 A right diagnosis says: scheduling_delay, locality: shorten spark.locality.wait.
@@ -11,8 +11,6 @@ is idle.
 
 --healthy sets spark.locality.wait=0s.
 """
-
-import time
 
 from session import arguments, session, wait_for_executors, warm_up, work
 
@@ -26,10 +24,10 @@ spark = session("basket-model" + ("-nowait" if options.healthy else ""), {
     "spark.dynamicAllocation.initialExecutors": "1",
     "spark.dynamicAllocation.maxExecutors": "2",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
-    "spark.locality.wait": "0s" if options.healthy else "10s",
+    "spark.locality.wait": "0s" if options.healthy else "15s",
 })
 wait_for_executors(spark, 1)
-baskets = spark.range(0, 320_000, 1, 8).cache()
+baskets = spark.range(0, 480_000, 1, 12).cache()
 # Filled a partition at a time and within the backlog timeout, so only the first
 # executor holds it.
 baskets.count()

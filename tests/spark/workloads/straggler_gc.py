@@ -17,7 +17,7 @@ from session import arguments, java, session, wait_for_executors, warm_up, work
 
 from pyspark.sql import functions as F
 
-options = arguments(("entries", 1_100_000))
+options = arguments(("entries", 1_200_000))
 spark = session("lookup-enrichment" + ("-even" if options.healthy else ""), {
     "spark.executor.memory": "512m", "spark.executor.extraJavaOptions": "-XX:+UseParallelGC"})
 wait_for_executors(spark, 2)

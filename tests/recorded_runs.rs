@@ -1,0 +1,280 @@
+//! Recorded runs of real Spark (`examples/README.md`), each diagnosed as a
+//! person would who knows what it did: what must be found, what may be, and
+//! nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use spark_exporter::config::{Limits, Span, Thresholds};
+use spark_exporter::diagnose::{Cause, Diagnosis, Finding, Rule, Severity, diagnose};
+use spark_exporter::eventlog::{ReadOptions, locate, read};
+use spark_exporter::model::{Application, Source};
+
+use Rule::{
+    DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay, Spill,
+    StageRetries, Straggler, TaskFailures,
+};
+use Severity::{Critical, Info, Warning};
+
+/// What a run's diagnosis has to say.
+struct Expected {
+    run: &'static str,
+    /// Found, with this cause, at this severity or above.
+    must: &'static [(Rule, Option<Cause>, Severity)],
+    /// May be found besides, at this severity or below. A cold executor as
+    /// `info` may be found anywhere.
+    may: &'static [(Rule, Severity)],
+}
+
+const fn healthy(run: &'static str) -> Expected {
+    Expected { run, must: &[], may: &[] }
+}
+
+const fn ill(run: &'static str, must: &'static [(Rule, Option<Cause>, Severity)]) -> Expected {
+    Expected { run, must, may: &[] }
+}
+
+const EXPECTED: &[Expected] = &[
+    healthy("healthy"),
+    ill("hot_key", &[(DataSkew, Some(Cause::HotKey), Warning)]),
+    healthy("hot_key-healthy"),
+    // As skewed, and nothing to save.
+    healthy("hot_key-cheap"),
+    healthy("jit_warmup"),
+    healthy("tiny_tasks"),
+    ill("compressible_hot_key", &[(DataSkew, Some(Cause::CompressibleHotKey), Warning)]),
+    healthy("compressible_hot_key-healthy"),
+    ill("input_files", &[(DataSkew, Some(Cause::InputFiles), Warning)]),
+    healthy("input_files-healthy"),
+    healthy("straggler_cold_executor"),
+    ill("straggler_slow_host", &[(Straggler, Some(Cause::SlowHost), Warning)]),
+    healthy("straggler_slow_host-healthy"),
+    // One task's collections are a good part of the stage's: both are true,
+    // and they share what can be saved.
+    Expected {
+        run: "straggler_gc",
+        must: &[(Straggler, Some(Cause::Gc), Info)],
+        may: &[(GcPressure, Warning)],
+    },
+    healthy("straggler_gc-healthy"),
+    // Below 1 GiB, so no warning.
+    ill("spill", &[(Spill, None, Info)]),
+    healthy("spill-healthy"),
+    healthy("spill-small"),
+    ill("gc_pressure", &[(GcPressure, None, Warning)]),
+    healthy("gc_pressure-healthy"),
+    healthy("gc_pressure-light"),
+    ill("io_bound", &[(IoBound, None, Info)]),
+    healthy("io_bound-healthy"),
+    ill("partitioning_one_task", &[(Partitioning, None, Warning)]),
+    healthy("partitioning_one_task-healthy"),
+    ill("partitioning_too_few", &[(Partitioning, None, Info)]),
+    healthy("partitioning_too_few-healthy"),
+    ill("partitioning_too_many", &[(Partitioning, None, Warning)]),
+    healthy("partitioning_too_many-healthy"),
+    ill("scheduling_no_executors", &[(SchedulingDelay, Some(Cause::NoExecutors), Warning)]),
+    ill("scheduling_locality", &[(SchedulingDelay, Some(Cause::Locality), Info)]),
+    healthy("scheduling_locality-healthy"),
+    healthy("cores_busy"),
+    ill("task_failures", &[(TaskFailures, Some(Cause::HeapOom), Warning)]),
+    healthy("task_failures-healthy"),
+    healthy("task_failures-few"),
+    ill("job_failed", &[(JobFailed, None, Critical), (TaskFailures, None, Warning)]),
+    ill("job_failed_local_cluster", &[(JobFailed, None, Critical), (TaskFailures, None, Warning)]),
+    ill("job_failed_caught", &[(JobFailed, None, Warning), (TaskFailures, None, Warning)]),
+    healthy("job_cancelled"),
+    Expected {
+        run: "stage_retries",
+        must: &[
+            (ExecutorLost, Some(Cause::Killed), Warning),
+            (StageRetries, Some(Cause::Killed), Info),
+        ],
+        // Fetch failures, which the loss explains.
+        may: &[(TaskFailures, Info)],
+    },
+    ill("executor_killed", &[(ExecutorLost, Some(Cause::Killed), Warning)]),
+    ill("executor_heap_oom", &[(ExecutorLost, Some(Cause::HeapOom), Warning)]),
+    healthy("executor_idle_removed"),
+    // Copies win, so what is slow is mostly killed and judged by nobody.
+    Expected { run: "speculation", must: &[], may: &[(Straggler, Warning)] },
+    healthy("many_stages"),
+    healthy("streaming"),
+    healthy("cached"),
+];
+
+/// Runs of which no more than their severity is bounded: a failure that the
+/// program survived is not critical.
+const NEVER_CRITICAL: &[&str] = &["job_failed_caught", "speculation", "gc_pressure", "hot_key"];
+
+fn logs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/logs")
+}
+
+fn folders(of: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(of)
+        .unwrap_or_else(|error| panic!("{}: {error}", of.display()))
+        .map(|entry| entry.expect("a readable folder").path())
+        .collect();
+    folders.sort();
+    folders
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+/// Every recorded run: its name, Spark's version, and the application read.
+fn recorded() -> Vec<(String, String, Application)> {
+    let limits = Limits::default();
+    let mut runs = Vec::new();
+    for run in folders(&logs()) {
+        for version in folders(&run) {
+            for log in locate(&version).expect("a log").logs {
+                let outcome = read(&log, &ReadOptions { cluster: "test", limits: &limits });
+                let application = outcome.unwrap_or_else(|error| panic!("{error}")).application;
+                runs.push((name(&run), name(&version), application));
+            }
+        }
+    }
+    runs
+}
+
+fn thresholds(run: &str) -> Thresholds {
+    let mut thresholds = Thresholds::default();
+    if run == "scheduling_locality" {
+        // Some nine seconds beside a free executor.
+        thresholds.scheduling_delay.at = Span::seconds(5);
+    }
+    thresholds
+}
+
+fn show(findings: &[Finding]) -> String {
+    findings.iter().fold(String::new(), |text, finding| {
+        let cause = finding.cause.map_or("-", Cause::as_str);
+        let (severity, rule) = (finding.severity.as_str(), finding.rule.as_str());
+        format!("{text}\n    {severity} {rule} {cause}: {}", finding.headline)
+    })
+}
+
+fn complaints(expected: &Expected, findings: &[Finding]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (rule, cause, severity) in expected.must {
+        let found = findings.iter().any(|finding| {
+            finding.rule == *rule && finding.cause == *cause && finding.severity >= *severity
+        });
+        if !found {
+            complaints.push(format!("not found: {} {cause:?} {severity:?}", rule.as_str()));
+        }
+    }
+    for finding in findings {
+        let expected_here = expected
+            .must
+            .iter()
+            .any(|(rule, cause, _)| *rule == finding.rule && *cause == finding.cause)
+            || expected
+                .may
+                .iter()
+                .any(|(rule, most)| *rule == finding.rule && finding.severity <= *most)
+            || (finding.cause == Some(Cause::ColdExecutor) && finding.severity == Info);
+        if !expected_here {
+            complaints.push(format!("not expected: {}", finding.headline));
+        }
+        if finding.severity == Critical && NEVER_CRITICAL.contains(&expected.run) {
+            complaints.push(format!("critical: {}", finding.headline));
+        }
+    }
+    complaints
+}
+
+/// No second and no core-second is promised twice.
+fn promises_are_kept(application: &Application, diagnosis: &Diagnosis) {
+    let sum = |of: fn(&Finding) -> Option<Duration>| -> Duration {
+        diagnosis.findings.iter().filter_map(of).sum()
+    };
+    let run = application.duration().expect("a start");
+    assert!(sum(|finding| finding.impact.wall) <= run);
+    assert!(sum(|finding| finding.impact.core) <= diagnosis.totals.bought.expect("executors"));
+}
+
+#[test]
+fn each_recorded_run_is_diagnosed_as_what_it_is() {
+    let mut wrong = String::new();
+    let mut seen = 0;
+    for (run, version, application) in recorded() {
+        let diagnosis = diagnose(&application, &thresholds(&run));
+        promises_are_kept(&application, &diagnosis);
+        let Some(expected) = EXPECTED.iter().find(|expected| expected.run == run) else {
+            panic!("{run} is recorded, and nothing here says what it should be diagnosed as");
+        };
+        seen += 1;
+        let complaints = complaints(expected, &diagnosis.findings);
+        if !complaints.is_empty() {
+            let all = show(&diagnosis.findings);
+            wrong = format!("{wrong}\n{run} {version}: {}{all}", complaints.join("; "));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(seen >= 20, "only {seen} recorded runs in {}", logs().display());
+}
+
+#[test]
+fn skew_of_a_recorded_run_in_numbers() {
+    // What tests/spark/inspect_log.py, which shares no code with this, reads
+    // from the same logs: one task of some 17 s, the other 15 of half a second.
+    for (run, version, application) in recorded() {
+        if run != "hot_key" {
+            continue;
+        }
+        let diagnosis = diagnose(&application, &Thresholds::default());
+        let skew = diagnosis.findings.iter().find(|finding| finding.rule == DataSkew);
+        let skew = skew.unwrap_or_else(|| panic!("no skew in {version}"));
+        let evidence: BTreeMap<&str, f64> =
+            skew.evidence.iter().map(|evidence| (evidence.name, evidence.value)).collect();
+        assert!(evidence["records_ratio"] > 50.0, "{version}: {evidence:?}");
+        assert!(evidence["run_time_ratio"] > 10.0, "{version}: {evidence:?}");
+        // Two cores share the work of all: about half of the long task.
+        let wall = skew.impact.wall.expect("a saving").as_secs_f64();
+        let task = evidence["run_time"];
+        assert!((0.3 * task..0.6 * task).contains(&wall), "{version}: {wall} of {task}");
+    }
+}
+
+/// The run with no more than the REST API tells of it.
+fn as_rest(mut application: Application) -> Application {
+    application.source = Source::HistoryServer;
+    for stage in &mut application.stages {
+        stage.timeline = None;
+        stage.operations.clear();
+        stage.reads_cache = None;
+        stage.measures.records_read.quantiles = None;
+        stage.measures.records_written.quantiles = None;
+        stage.slowest.truncate(10);
+        for task in &mut stage.slowest {
+            task.ordinal_on_executor = None;
+        }
+    }
+    application
+}
+
+#[test]
+fn without_a_timeline_the_verdict_is_the_same() {
+    let mut wrong = String::new();
+    for (run, version, application) in recorded() {
+        if run == "scheduling_locality" {
+            // Free slots beside running tasks cannot be seen.
+            continue;
+        }
+        let expected = EXPECTED.iter().find(|expected| expected.run == run).expect("a known run");
+        let application = as_rest(application);
+        let diagnosis = diagnose(&application, &thresholds(&run));
+        promises_are_kept(&application, &diagnosis);
+        let complaints = complaints(expected, &diagnosis.findings);
+        if !complaints.is_empty() {
+            let all = show(&diagnosis.findings);
+            wrong = format!("{wrong}\n{run} {version}: {}{all}", complaints.join("; "));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
