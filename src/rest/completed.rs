@@ -15,8 +15,7 @@ use super::details::{Details, details, retained_tasks};
 use super::jobs::JobData;
 use super::listing::Listing;
 use super::{Api, ApplicationPath, environment, executors, jobs, stages};
-use crate::config::ServerUrl;
-use crate::fetch::{FetchError, FetchErrorKind, HttpClient};
+use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::{Application, DataQuality, Source};
 
 /// How much of a run is read.
@@ -42,26 +41,24 @@ impl Default for Options {
 /// cannot be had; any other part that fails is marked
 /// ([`DataQuality::EndpointsMissing`]).
 pub async fn read(
-    client: &HttpClient,
-    base: &ServerUrl,
+    api: &Api,
     cluster: &str,
     application: &ApplicationInfo,
     attempt: &ApplicationAttemptInfo,
     options: Options,
 ) -> Result<Application, FetchError> {
-    let api = Api::new(client, base);
     let path = ApplicationPath::new(application.id.get(), attempt.attempt_id.0.clone());
     let mut missing = false;
     // The first question makes the server read the log; what it cannot answer
     // at all is found out here.
-    let read_jobs = jobs::get(&api, &path, None, Vec::new(), keep_job).await?.state;
+    let read_jobs = jobs::get(api, &path, None, Vec::new(), keep_job).await?.state;
     let listing = Listing::whole(options.stages);
     let visit = |listing: &mut Listing, data| listing.visit(&data);
-    let read = stages::get(&api, &path, None, listing, visit).await?;
+    let read = stages::get(api, &path, None, listing, visit).await?;
     let implausible = read.state.implausible || read.skipped > 0;
     let (mut stages, omitted) = read.state.into_stages();
-    let environment = keep(environment::get(&api, &path).await, &mut missing)?;
-    let executors = keep(executors::get(&api, &path).await, &mut missing)?.unwrap_or_default();
+    let environment = keep(environment::get(api, &path).await, &mut missing)?;
+    let executors = keep(executors::get(api, &path).await, &mut missing)?.unwrap_or_default();
     let configuration = environment.map(|environment| environment.configuration());
 
     let retained = retained_tasks(configuration.as_ref());
@@ -72,7 +69,7 @@ pub async fn read(
             break;
         }
         let Details { evicted: tasks_evicted, missing: tasks_missing } =
-            details(&api, &path, stage, *kills, retained).await;
+            details(api, &path, stage, *kills, retained).await;
         evicted |= tasks_evicted;
         missing |= tasks_missing;
     }

@@ -125,6 +125,7 @@ pub(crate) fn finding(
         impact: Impact {
             wall: Some(Duration::from_millis(49_500)),
             core: Some(Duration::from_secs(99)),
+            estimated: false,
         },
         confidence: Confidence::High,
         advice: Vec::new(),
