@@ -1,0 +1,211 @@
+//! The binary as a person uses it, on recorded runs.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::recorded;
+use serde_json::Value;
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_spark-exporter")).args(arguments).output().unwrap()
+}
+
+fn diagnose(path: &Path, more: &[&str]) -> (i32, String, String) {
+    let mut arguments = vec!["diagnose", path.to_str().unwrap()];
+    arguments.extend(more);
+    let output = run(&arguments);
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn json(path: &Path) -> Value {
+    let (_, out, _) = diagnose(path, &["--format", "json"]);
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn exit_status_says_what_was_found() {
+    let (status, out, _) = diagnose(&recorded("healthy/4.3.0"), &[]);
+    assert_eq!(status, 0, "{out}");
+    let (status, out, _) = diagnose(&recorded("hot_key/4.3.0"), &[]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("data_skew, cause hot_key"), "{out}");
+    let (status, ..) = diagnose(&recorded("hot_key/4.3.0"), &["--fail-on", "never"]);
+    assert_eq!(status, 0);
+    let (status, _, error) = diagnose(Path::new("no/such/log"), &[]);
+    assert_eq!(status, 2);
+    assert!(error.contains("no/such/log"), "{error}");
+}
+
+#[test]
+fn the_json_keeps_to_its_schema() {
+    let schema = std::fs::read_to_string("docs/diagnose.schema.json").unwrap();
+    let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let mut checked = 0;
+    for workload in std::fs::read_dir("examples/logs").unwrap() {
+        for version in std::fs::read_dir(workload.unwrap().path()).unwrap() {
+            let path = version.unwrap().path();
+            let document = json(&path);
+            let errors: Vec<String> = schema
+                .iter_errors(&document)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+            checked += document["applications"].as_array().unwrap().len();
+        }
+    }
+    assert!(checked >= 30, "only {checked} recorded runs");
+    // The schema can refuse: a null where a number belongs, a word too many.
+    let mut wrong = json(&recorded("hot_key/4.3.0"));
+    wrong["applications"][0]["stages"][0]["tasks"] = Value::Null;
+    assert!(!schema.is_valid(&wrong));
+}
+
+#[test]
+fn numbers_in_the_json_are_those_of_the_run() {
+    let document = json(&recorded("hot_key/4.3.0"));
+    let application = &document["applications"][0];
+    assert_eq!(application["spark_version"], "4.3.0");
+    assert_eq!(application["source"], "event_log");
+    let finding = &application["findings"][0];
+    let duration = application["duration_seconds"].as_f64().unwrap();
+    let saved = finding["impact"]["wall_seconds"].as_f64().unwrap();
+    assert!(saved > 1.0 && saved < duration, "{saved} of {duration}");
+    let stage = application["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|stage| stage["stage_id"] == finding["subject"]["stage_id"])
+        .expect("the finding's stage is listed");
+    let run_time = &stage["run_time_seconds"];
+    assert!(run_time["max"].as_f64() >= run_time["p95"].as_f64());
+    assert!(run_time["sum"].as_f64().unwrap() >= run_time["max"].as_f64().unwrap());
+}
+
+#[test]
+fn colours_only_where_asked_for() {
+    let (_, plain, _) = diagnose(&recorded("hot_key/4.3.0"), &[]);
+    assert!(!plain.contains('\x1b'), "no terminal, no colours");
+    let (_, coloured, _) = diagnose(&recorded("hot_key/4.3.0"), &["--color", "always"]);
+    assert!(coloured.contains("\x1b["));
+}
+
+/// A copy of a plain recorded log, changed line by line.
+fn edited(folder: &Path, change: impl Fn(&str) -> String) -> PathBuf {
+    let log = common::plain_log("job_cancelled/4.3.0");
+    let path = folder.join("app-edited");
+    let text: String = log.lines().map(|line| change(line) + "\n").collect();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_hostile_name_steers_nobody_s_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("say \\\"hi\\\"\\n\\u001b[31m😀{}", "x".repeat(10_000));
+    let path = edited(folder.path(), |line| {
+        let Some((before, rest)) = line.split_once("\"App Name\":\"") else {
+            return line.to_owned();
+        };
+        let (_, after) = rest.split_once('"').unwrap();
+        format!("{before}\"App Name\":\"{name}\"{after}")
+    });
+    let (_, out, _) = diagnose(&path, &[]);
+    assert!(out.starts_with("say \"hi\"  [31m😀xxx"), "{}", &out[..80]);
+    assert!(!out.contains('\x1b'));
+    let document = json(&path);
+    let name = document["applications"][0]["app_name"].as_str().unwrap();
+    assert!(name.len() > 10_000, "the JSON has the name as it is");
+}
+
+#[test]
+fn a_cut_log_is_read_as_far_as_it_goes_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = common::plain_log("job_cancelled/4.3.0");
+    let path = folder.path().join("app-cut");
+    std::fs::write(&path, &log[..log.len() - 40]).unwrap();
+    let (status, out, _) = diagnose(&path, &[]);
+    assert_ne!(status, 2);
+    assert!(out.contains("log_truncated") || out.contains("bad_lines"), "{out}");
+}
+
+#[test]
+fn what_is_no_log_is_said_to_be_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    std::fs::write(&page, "<html><body>Sign in</body></html>\n").unwrap();
+    let (status, _, error) = diagnose(&page, &[]);
+    assert_eq!(status, 2);
+    assert!(error.contains("no Spark event log"), "{error}");
+    let (status, _, error) = diagnose(folder.path().join("..").as_path(), &["--app-id", "none"]);
+    assert_eq!(status, 2, "{error}");
+    let empty = tempfile::tempdir().unwrap();
+    let (status, _, error) = diagnose(empty.path(), &[]);
+    assert_eq!(status, 2);
+    assert!(error.contains("holds no event log"), "{error}");
+}
+
+#[test]
+fn check_config_says_what_a_file_means_or_where_it_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yml");
+    let check = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let output = run(&["check-config", file.to_str().unwrap()]);
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (status, out, _) = check("clusters:\n- name: a\n  urls: ['http://x:4040']\n");
+    assert_eq!(status, 0);
+    assert!(out.contains("cluster \"a\""), "{out}");
+    let (status, _, error) = check("clusters:\n- nmae: a\n");
+    assert_eq!(status, 2);
+    assert!(error.contains("line 2") && error.contains("did you mean `name`"), "{error}");
+    let (status, _, error) =
+        check("clusters:\n- name: a\n  urls: ['http://me:hunter2@x:4040']\n");
+    assert_eq!(status, 2);
+    assert!(!error.contains("hunter2"), "{error}");
+    let output = run(&["check-config", "no/such/file"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn without_a_source_it_says_how_to_give_one() {
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--spark.url"), "{error}");
+}
+
+#[test]
+fn bad_flags_are_refused() {
+    for arguments in [
+        &["--spark.url", "ftp://x"][..],
+        &["--spark.url", "http://x", "--retention", "soon"],
+        &["--spark.url", "http://x", "--log.level", "loud"],
+        &["--spark.url", "http://x", "--web.listen-address", "nowhere"],
+        &["--config.file", "no/such/file"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_an_error_with_a_hint() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["--spark.url", "http://127.0.0.1:1", "--web.listen-address", &address]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains(&address) && error.contains("--web.listen-address"), "{error}");
+}
