@@ -146,7 +146,10 @@ pub struct Stage {
     /// numbers of each. Holds every successful attempt where there are fewer
     /// than 10.
     pub slowest: Vec<Task>,
-    /// Attempts still running, longest first; empty where unknown.
+    /// Attempts that run now, longest running first; empty where the source
+    /// does not tell (event logs; stages that look healthy). Their
+    /// `duration` is the time so far. Their `metrics` are those of the last
+    /// heartbeat, and `run_time` is 0 in them: Spark fills it in at the end.
     pub running: Vec<Task>,
     /// Empty where the source does not tell.
     pub executors: Vec<ExecutorShare>,
