@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use spark_exporter::config::{Limits, Span, Thresholds};
@@ -125,8 +126,14 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-/// Every recorded run: its name, Spark's version, and the application read.
+/// Every recorded run: its name, Spark's version, and the application; read
+/// once for all tests.
 fn recorded() -> Vec<(String, String, Application)> {
+    static RUNS: LazyLock<Vec<(String, String, Application)>> = LazyLock::new(read_all);
+    RUNS.clone()
+}
+
+fn read_all() -> Vec<(String, String, Application)> {
     let limits = Limits::default();
     let mut runs = Vec::new();
     for run in folders(&logs()) {

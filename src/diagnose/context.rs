@@ -89,9 +89,14 @@ impl<'a> Context<'a> {
     }
 
     /// Cores by which core-seconds become the wall time they are worth: the
-    /// most the run had at once.
-    pub(super) fn cores(&self) -> f64 {
-        self.totals.peak_cores.map_or(1.0, f64::from).max(1.0)
+    /// most the run had at once, or, where executors are not known, the most
+    /// that a stage used. `None`: core-seconds say nothing about wall time.
+    pub(super) fn cores(&self) -> Option<f64> {
+        let used = || {
+            let of_stage = |view: &StageView<'_>| Some(view.slots? as f64 * view.cpus);
+            self.stages.iter().filter_map(of_stage).max_by(f64::total_cmp)
+        };
+        self.totals.peak_cores.map(f64::from).or_else(used).map(|cores| cores.max(1.0))
     }
 
     /// Whether the tasks we have are all that ended. Where events were
@@ -117,7 +122,10 @@ impl<'a> Context<'a> {
         let slots = view.slots.unwrap_or(1) as f64;
         let freed = (slots * saving.wall.as_secs_f64() - saving.removed.as_secs_f64()).max(0.0);
         let wall = saving.wall.min(view.alone);
-        let supply = self.supplies.of_stage(view.stage).filter(|_| view.stage.timeline.is_some());
+        let supply = self
+            .supplies
+            .of_stage(view.stage)
+            .filter(|supply| view.stage.timeline.is_some() && !supply.capacity.is_empty());
         let idle = if let (Some(supply), Some((from, to))) = (supply, view.span) {
             supply.idle.integral(from, to).min(freed * view.cpus)
         } else {

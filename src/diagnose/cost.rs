@@ -57,9 +57,11 @@ fn with_saving(headline: String, impact: &Impact) -> String {
 /// Wall time, or the wall time that the core-time is worth on all cores of
 /// the run, whichever is more.
 fn worth(context: &Context<'_>, impact: &Impact) -> Duration {
-    let core = impact.core.unwrap_or_default();
-    let wall = super::context::seconds(core.as_secs_f64() / context.cores());
-    impact.wall.unwrap_or_default().max(wall)
+    let in_wall = impact
+        .core
+        .zip(context.cores())
+        .map(|(core, cores)| super::context::seconds(core.as_secs_f64() / cores));
+    impact.wall.unwrap_or_default().max(in_wall.unwrap_or_default())
 }
 
 fn is_worth_saying(context: &Context<'_>, draft: &Draft) -> bool {

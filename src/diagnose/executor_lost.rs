@@ -167,10 +167,17 @@ impl Recomputed {
         let Some(first_loss) = lost.filter_map(|executor| executor.removed).min() else {
             return Self { stages: Vec::new() };
         };
+        let mut over: BTreeMap<&[u64], Vec<&StageView<'_>>> = BTreeMap::new();
+        for view in context.stages.iter().filter(|view| view.span.is_some()) {
+            over.entry(&view.stage.rdd_ids).or_default().push(view);
+        }
         let stages = context
             .stages
             .iter()
-            .filter(|view| is_recomputation(context, view, first_loss))
+            .filter(|view| {
+                let same = over.get(view.stage.rdd_ids.as_slice());
+                is_recomputation(view, same.map_or(&[], Vec::as_slice), first_loss)
+            })
             .filter_map(|view| {
                 let core = view.run_time_sum()?.as_secs_f64() * view.cpus;
                 Some((view.span?.0, core, view.index, view.alone))
@@ -200,15 +207,15 @@ impl Recomputed {
     }
 }
 
-fn is_recomputation(context: &Context<'_>, view: &StageView<'_>, after: Timestamp) -> bool {
+/// `same`: all stage attempts over the same RDDs.
+fn is_recomputation(view: &StageView<'_>, same: &[&StageView<'_>], after: Timestamp) -> bool {
     let stage = view.stage;
     let (Some((launched, _)), false) = (view.span, stage.rdd_ids.is_empty()) else { return false };
     launched >= after.as_millisecond()
         && stage.measures.shuffle_write_bytes.sum_or_zero() > 0
-        && context.stages.iter().any(|earlier| {
+        && same.iter().any(|earlier| {
             earlier.stage.id != stage.id
                 && earlier.span.is_some_and(|(first, _)| first < launched)
-                && earlier.stage.rdd_ids == stage.rdd_ids
                 && earlier.stage.tasks.total > stage.tasks.total
         })
 }

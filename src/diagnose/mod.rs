@@ -52,6 +52,10 @@ pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
 use crate::config::Thresholds;
 use crate::model::Application;
 
+/// The most that is said about one run. A stream of 100,000 stages that all
+/// spill is one story; nobody reads its thousandth page.
+const MOST_FINDINGS: usize = 1_000;
+
 /// Everything that can be said about one run: the derived numbers of each of
 /// its stage attempts and of the whole, and its findings, the worst first.
 pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis {
@@ -72,7 +76,9 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
     ] {
         rule(&context, &mut drafts);
     }
-    let findings = cost::settle(&context, drafts);
+    let mut findings = cost::settle(&context, drafts);
+    let findings_omitted = findings.len().saturating_sub(MOST_FINDINGS) as u64;
+    findings.truncate(MOST_FINDINGS);
     let stages = context.stages.iter().map(|view| (view.stage.id, view.numbers)).collect();
-    Diagnosis { findings, stages, totals: context.totals }
+    Diagnosis { findings, findings_omitted, stages, totals: context.totals }
 }

@@ -12,6 +12,8 @@ use crate::model::StageId;
 pub struct Diagnosis {
     /// The most severe first, the costliest first among equals.
     pub findings: Vec<Finding>,
+    /// Findings left out because there were too many: the least of them.
+    pub findings_omitted: u64,
     pub stages: BTreeMap<StageId, StageNumbers>,
     pub totals: RunNumbers,
 }

@@ -38,10 +38,9 @@ fn too_few(context: &Context<'_>, view: &StageView<'_>, longest: bool) -> Option
     let slots = view.slots? as u64;
     let tasks = stage.tasks.total;
     let share = context.share(view.running());
-    let one = tasks == 1 && longest;
-    let few = tasks > 1 && share >= thresholds.few_tasks_ratio;
+    let matters = share >= thresholds.few_tasks_ratio || (tasks == 1 && longest);
     // A retry computes only what was lost.
-    if tasks == 0 || tasks >= slots || !(one || few) || stage.id.attempt > 0 {
+    if tasks == 0 || tasks >= slots || !matters || stage.id.attempt > 0 {
         return None;
     }
     let list = TaskList::of(view)?;

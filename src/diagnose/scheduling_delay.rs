@@ -1,12 +1,13 @@
 //! `scheduling_delay`: submitted stages had tasks to run and none could
 //! start, though the application itself did not hold the cores.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::context::{Context, StageView, seconds};
 use super::draft::Draft;
 use super::humane;
-use super::steps::Spans;
+use super::steps::{Spans, Steps};
 use super::waiting::{self, Waiting};
 use super::{Cause, Confidence, FindingKind, Impact, Rule, Subject, Unit, Where};
 
@@ -242,18 +243,21 @@ fn cause(context: &Context<'_>, view: &StageView<'_>, waiting: &Waiting) -> Caus
         .slowest
         .iter()
         .any(|task| matches!(task.locality.as_str(), "PROCESS_LOCAL" | "NODE_LOCAL"));
+    let mut by_executor: BTreeMap<u32, Vec<(i64, f64)>> = BTreeMap::new();
+    for task in timeline {
+        let end = task.launched_ms.saturating_add(i64::from(task.duration_ms));
+        by_executor
+            .entry(task.executor)
+            .or_default()
+            .extend([(task.launched_ms, 1.0), (end, -1.0)]);
+    }
     let mut full = Vec::new();
-    for (index, executor) in context.application.executors.iter().enumerate() {
+    for (executor, changes) in by_executor {
+        let Some(executor) = context.application.executors.get(executor as usize) else {
+            continue;
+        };
         let slots = (f64::from(executor.cores) / view.cpus).floor().max(1.0);
-        let changes = timeline
-            .iter()
-            .filter(|task| task.executor as usize == index)
-            .flat_map(|task| {
-                let end = task.launched_ms.saturating_add(i64::from(task.duration_ms));
-                [(task.launched_ms, 1.0), (end, -1.0)]
-            })
-            .collect();
-        let running = super::steps::Steps::from_changes(changes);
+        let running = Steps::from_changes(changes);
         if let Some((from, to)) = view.span {
             full.extend(running.when(from, to, |tasks| tasks + 1e-6 >= slots).iter());
         }

@@ -66,7 +66,11 @@ fn judge(context: &Context<'_>, view: &StageView<'_>, hosts: &SlowHosts) -> Opti
     let headline = format!(
         "Stage {}: {} {}, {}, {} ({})",
         view.stage.id,
-        if first.is_running() { "one task has run for" } else { "one task ran" },
+        match (slow.len(), first.is_running()) {
+            (1, true) => "one task has run for".to_owned(),
+            (1, false) => "one task ran".to_owned(),
+            (several, _) => format!("{several} tasks ran up to"),
+        },
         humane::duration(first.run),
         slow::against(view, first),
         had(load),

@@ -184,8 +184,8 @@ impl TaskList {
     }
 }
 
-/// Run time so far of a running attempt: Spark's, or the time since launch
-/// where no heartbeat has told yet or it tells less.
+/// Run time so far of a running attempt: the time since its launch, because
+/// Spark fills run time in at the end only.
 pub(super) fn elapsed(task: &Task, view: &StageView<'_>) -> Duration {
     view.run_time(task.metrics.run_time).max(task.duration)
 }

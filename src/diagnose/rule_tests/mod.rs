@@ -1,6 +1,7 @@
 //! Each rule: it fires, a near miss does not, and the tempting wrong verdict
 //! is not given.
 
+mod derived_numbers;
 mod failures;
 mod slow_stages;
 mod uneven_tasks;
