@@ -20,7 +20,7 @@ demo: ## Serve the recorded runs of examples/ and say where to look
 	@echo "  cargo run --quiet -- diagnose examples/logs/hot_key/4.3.0"
 	@echo "Stop with Ctrl-C."
 	@echo
-	target/debug/spark-exporter --cluster.name demo --web.listen-address $(DEMO_ADDRESS) \
+	@cargo run --locked --quiet -- --cluster.name demo --log.level warn --web.listen-address $(DEMO_ADDRESS) \
 	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*/*)))
 
 check: ## Format, lints, licences: no test, no network but crates.io
