@@ -13,7 +13,8 @@ pub struct Executor {
     pub resource_profile_id: u32,
     pub added: Option<Timestamp>,
     pub removed: Option<Timestamp>,
-    /// Spark's free text, cut to its first lines.
+    /// Spark's free text, up to 8 KiB: on Kubernetes the states of all
+    /// containers of the pod stand below its first lines.
     pub removed_reason: Option<String>,
     pub totals: ExecutorTotals,
     /// Storage memory in use now; REST only.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::checks::{Checks, first_lines, name};
+use super::checks::{Checks, name};
 use super::measures::Measured;
 use crate::eventlog::event::{BlockManagerAdded, ExecutorAdded, ExecutorRemoved, PeakMetrics};
 use crate::model::Executor;
@@ -16,6 +16,16 @@ const MOST_EXECUTORS: usize = 100_000;
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
 const DRIVER: &str = "driver";
+
+/// The most kept of a removal's reason. On Kubernetes the states of all
+/// containers of the pod stand below its first lines, and only that of the
+/// Spark container tells why the executor went.
+const REASON_LENGTH: usize = 8_192;
+
+fn reason(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.chars().take(REASON_LENGTH).collect())
+}
 
 /// How one task attempt counts for its executor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +145,7 @@ impl Executors {
         };
         let Some(entry) = self.at(place) else { return };
         entry.executor.removed = time;
-        entry.executor.removed_reason = event.reason.get().and_then(first_lines);
+        entry.executor.removed_reason = event.reason.get().and_then(reason);
         entry.executor.totals.active_tasks = 0;
     }
 
