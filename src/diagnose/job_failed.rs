@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 
 use super::context::Context;
 use super::draft::{Draft, Weight};
@@ -11,10 +10,6 @@ use super::humane;
 use super::task_failures;
 use super::{Confidence, Impact, Rule, Severity, Subject, Unit};
 use crate::model::{Application, FailureClass, Job, JobStatus, Stage, State};
-
-/// A run that ends within this after a job failed, with nothing after it,
-/// ended by it.
-const MOMENTS_MS: i64 = 5_000;
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.job_failed.enabled {
@@ -96,37 +91,11 @@ enum Fatal {
 }
 
 fn fatality(application: &Application, job: &Job) -> Fatal {
-    let completed = job.completed.map(Timestamp::as_millisecond);
-    let something_after = application.jobs.iter().any(|other| {
-        other.id > job.id
-            && other.submitted.map(Timestamp::as_millisecond) >= completed
-            && other.status != JobStatus::Cancelled
-            && other.status != JobStatus::Failed
-    });
-    let ended_at_once = match (application.end, completed) {
-        (Some(end), Some(completed)) => {
-            end.as_millisecond().saturating_sub(completed) <= MOMENTS_MS
-        }
-        _ => false,
-    };
     match application.state {
-        State::Failed if !something_after => Fatal::Yes,
-        State::Unknown | State::Succeeded
-            if !something_after && ended_at_once && !exit_code_is_the_program_s(application) =>
-        {
-            Fatal::Likely
-        }
+        State::Failed if !application.went_on_after(job) => Fatal::Yes,
+        State::Unknown | State::Succeeded if application.died_with(job) => Fatal::Likely,
         _ => Fatal::No,
     }
-}
-
-/// Only on Kubernetes spark-submit hands the program's own exit code on.
-fn exit_code_is_the_program_s(application: &Application) -> bool {
-    application.exit_code.is_some()
-        && application
-            .configuration
-            .get("spark.master")
-            .is_some_and(|master| master.starts_with("k8s"))
 }
 
 fn failed_stage<'a>(application: &'a Application, job: &Job) -> Option<&'a Stage> {

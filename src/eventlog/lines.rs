@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use memchr::memchr;
 
 /// What is read at once.
-const CHUNK: usize = 256 * 1024;
+const CHUNK: usize = 128 * 1024;
 
 /// A buffer above this size goes back to the allocator once its long line is
 /// done.

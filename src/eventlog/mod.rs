@@ -15,6 +15,8 @@ mod layout;
 mod lines;
 mod read;
 mod replay;
+#[cfg(test)]
+mod tests;
 
 pub use codec::UnsupportedCodec;
 pub use layout::{LayoutError, LogFiles, Scan, SkipReason, locate, scan_directory};

@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::{CachedRdd, Configuration, Executor, Job, Kind, Stage};
+use super::{CachedRdd, Configuration, Executor, Job, JobStatus, Kind, Stage};
+
+/// A run that ends within so many seconds after a job failed, with nothing
+/// after it, ended by it.
+const MOMENTS: i64 = 5;
 
 /// What tells one run from another: the operator's name for the cluster,
 /// Spark's application id and, where the resource manager starts several, the
@@ -237,6 +241,40 @@ impl Application {
     /// and it is kept among [`Application::executors`].
     pub fn local_mode(&self) -> bool {
         self.executors.iter().any(|executor| executor.id == "driver")
+    }
+
+    /// Whether the run ended by the failure of this job, as far as times can
+    /// tell: nothing came after it, and the end did within moments.
+    ///
+    /// An exit code of 0 does not speak against it: Spark 4 writes 0 also for
+    /// a program that died of an exception, whose shutdown hook stops the
+    /// context (seen with PySpark 4.3.0 on a Standalone cluster). Only on
+    /// Kubernetes does spark-submit hand the program's own code on.
+    pub fn died_with(&self, job: &Job) -> bool {
+        let programs_own_code = self.exit_code.is_some()
+            && self.configuration.get("spark.master").is_some_and(|url| url.starts_with("k8s"));
+        let (Some(end), Some(failed_at)) = (self.end, job.completed) else { return false };
+        !programs_own_code
+            && job.status == JobStatus::Failed
+            && !self.went_on_after(job)
+            && end.duration_since(failed_at) <= SignedDuration::from_secs(MOMENTS)
+    }
+
+    /// Whether a later job ran that was not cancelled and did not fail.
+    pub fn went_on_after(&self, job: &Job) -> bool {
+        self.jobs.iter().any(|other| {
+            other.id > job.id
+                && other.submitted >= job.completed
+                && !matches!(other.status, JobStatus::Cancelled | JobStatus::Failed)
+        })
+    }
+
+    /// A success that the exit code claims and a fatal job speaks against is
+    /// none: nothing tells then how the run ended.
+    pub(crate) fn doubt_success(&mut self) {
+        if self.state == State::Succeeded && self.jobs.iter().any(|job| self.died_with(job)) {
+            self.state = State::Unknown;
+        }
     }
 
     pub fn has(&self, quality: DataQuality) -> bool {

@@ -296,6 +296,7 @@ impl<'a> Replay<'a> {
         application.stages = stages;
         application.stages_omitted = omitted;
         application.data_quality = self.checks.quality;
+        application.doubt_success();
         application
     }
 }
@@ -306,7 +307,8 @@ impl<'a> Replay<'a> {
 /// an ApplicationEnd says only that its context was stopped: a shutdown hook
 /// stops it after an uncaught exception as well, and a job that failed may
 /// have been caught. Neither success nor failure can be proven from such a
-/// log, so it is `Unknown`; a resource manager may know better.
+/// log, so it is `Unknown`; a resource manager may know better. A code of 0
+/// is doubted where a fatal job speaks against it ([`Application::died_with`]).
 fn state(ended: Option<&End>, in_progress: Option<bool>) -> State {
     match (ended, in_progress) {
         (Some(End { exit_code: Some(0), .. }), _) => State::Succeeded,

@@ -60,11 +60,19 @@ pub(super) struct Stages<'a> {
     omitted: u64,
     /// Task spans that may still be kept.
     spans_left: usize,
+    /// From how many attempts on it is worth looking for some to leave out.
+    next_cut: usize,
 }
 
 impl<'a> Stages<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
-        Self { limits, map: BTreeMap::new(), omitted: 0, spans_left: limits.task_spans }
+        Self {
+            limits,
+            map: BTreeMap::new(),
+            omitted: 0,
+            spans_left: limits.task_spans,
+            next_cut: limits.stages.saturating_add(slack(limits)),
+        }
     }
 
     pub(super) fn known(&mut self, id: StageId) -> Option<&mut StageState> {
@@ -231,16 +239,26 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// Leaves out the cheapest attempts once there are clearly more than may
-    /// be kept.
+    /// Leaves out the cheapest attempts that have ended, once there are
+    /// clearly more than may be kept; in a log of nothing but beginnings, of
+    /// those that have not ended too.
     pub(super) fn keep_within_limit(&mut self, checks: &mut Checks) {
-        if self.map.len() > self.limits.stages + self.limits.stages / 8 + 16 {
-            self.cut(checks);
+        if self.map.len() <= self.next_cut {
+            return;
         }
+        let most = self.limits.stages;
+        let ended = self.map.values().filter(|state| state.has_ended()).count();
+        self.cut(ended.saturating_sub(most), checks);
+        self.cut(
+            self.map.len().saturating_sub(most.saturating_mul(2).saturating_add(1_024)),
+            checks,
+        );
+        self.next_cut = self.map.len() + slack(self.limits);
     }
 
-    fn cut(&mut self, checks: &mut Checks) {
-        let too_many = self.map.len().saturating_sub(self.limits.stages);
+    /// Leaves out this many: what has ended before what has not, the cheapest
+    /// first.
+    fn cut(&mut self, too_many: usize, checks: &mut Checks) {
         if too_many == 0 {
             return;
         }
@@ -248,8 +266,7 @@ impl<'a> Stages<'a> {
             .map
             .iter()
             .map(|(id, state)| {
-                let runs = matches!(state.stage.status, StageStatus::Active);
-                (runs, state.stage.measures.run_time.sum_or_zero(), *id)
+                (!state.has_ended(), state.stage.measures.run_time.sum_or_zero(), *id)
             })
             .collect();
         costs.sort_unstable();
@@ -273,12 +290,22 @@ impl<'a> Stages<'a> {
         for state in self.map.values_mut() {
             state.put_together(executors, checks);
         }
-        self.cut(checks);
+        self.cut(self.map.len().saturating_sub(self.limits.stages), checks);
         (self.map.into_values().map(|state| state.stage).collect(), self.omitted)
     }
 }
 
+/// Looking for what to leave out costs a pass over all attempts: it is done
+/// once in so many.
+fn slack(limits: &Limits) -> usize {
+    limits.stages / 8 + 16
+}
+
 impl StageState {
+    fn has_ended(&self) -> bool {
+        !matches!(self.stage.status, StageStatus::Active | StageStatus::Pending)
+    }
+
     /// What Spark says of the stage itself. Its RDDs are listed in three
     /// events; once is enough.
     fn describe(&mut self, info: &StageInfo<'_>) {

@@ -106,6 +106,7 @@ pub fn application(parts: Parts<'_>) -> Application {
     application.jobs = parts.jobs.into_iter().map(|read| read.job).collect();
     link::jobs_and_stages(&mut application, parts.cached.is_some(), parts.jobs_before_stages);
     application.observed = latest(&application);
+    application.doubt_success();
     application
 }
 
