@@ -168,19 +168,31 @@ fn an_active_stage_of_finished_jobs_is_a_remnant() {
 
 #[test]
 fn cancelled_is_not_failed() {
-    let mut application = live();
-    for stage in &mut application.stages {
-        stage.failure_reason = stage
-            .failure_reason
-            .as_ref()
-            .map(|_| "Job 511 cancelled part of cancelled job group nightly".to_owned());
-    }
-    application.jobs.iter_mut().filter(|job| job.id == 511).for_each(|job| {
-        job.status = JobStatus::Failed;
+    // Spark says FAILED of a job that somebody cancelled.
+    let applications: Vec<ApplicationInfo> = from("4.3.0/live", "applications");
+    let jobs: Vec<JobData> = from("4.3.0/cancelled", "jobs");
+    let stages: Vec<StageData> = from("4.3.0/cancelled", "stages");
+    let application = application(Parts {
+        cluster: "default",
+        source: Source::Driver,
+        application: &applications[0],
+        attempt: &applications[0].attempts[0],
+        configuration: None,
+        executors: &[],
+        cached: None,
+        jobs: jobs.iter().filter_map(job).collect(),
+        stages: stages.iter().filter_map(stage).collect(),
+        stages_omitted: 0,
+        jobs_before_stages: true,
+        data_quality: BTreeSet::new(),
+        now: Timestamp::UNIX_EPOCH,
     });
-    link::jobs_and_stages(&mut application, true, true);
-    let job = application.jobs.iter().find(|job| job.id == 511).expect("job 511");
-    assert_eq!(job.status, JobStatus::Cancelled);
+    let statuses: Vec<JobStatus> = application.jobs.iter().map(|job| job.status).collect();
+    assert_eq!(statuses, [JobStatus::Succeeded, JobStatus::Cancelled]);
+    // Its tasks were killed, which is no failure either.
+    let stage = &application.stages[1];
+    assert_eq!((stage.tasks.killed, stage.tasks.failed), (2, 0));
+    assert_eq!(stage.failures, Some([(FailureClass::Killed, 2)].into()));
 }
 
 #[test]
