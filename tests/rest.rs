@@ -41,7 +41,7 @@ fn date(millis: i64) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%S.%3fGMT").to_string()
 }
 
-fn application(id: &str, attempt: Value) -> Value {
+fn application(id: &str, attempt: &Value) -> Value {
     let mut base = json!({"startTimeEpoch": START, "endTimeEpoch": -1, "completed": false,
         "appSparkVersion": "3.5.9", "sparkUser": "spark"});
     base.as_object_mut().expect("an object").extend(attempt.as_object().cloned().expect("one"));
@@ -80,7 +80,7 @@ impl Driver {
         };
         match path.strip_prefix("/api/v1/").unwrap_or(path) {
             "version" => Answer::json(r#"{"spark": "3.5.9"}"#),
-            "applications" => Answer::json(json!([application("app-1", json!({}))]).to_string()),
+            "applications" => Answer::json(json!([application("app-1", &json!({}))]).to_string()),
             "/metrics/json/" => Answer::json(
                 json!({"counters": {"app-1.driver.LiveListenerBus.queue.appStatus.numDroppedEvents":
                     {"count": 0}}})
@@ -124,7 +124,7 @@ impl Driver {
 
 fn stage(id: u32, status: &str, run_time: u64) -> Value {
     json!({"stageId": id, "attemptId": 0, "status": status, "numTasks": 20,
-        "numActiveTasks": if status == "ACTIVE" { 1 } else { 0 },
+        "numActiveTasks": u32::from(status == "ACTIVE"),
         "numCompleteTasks": if status == "ACTIVE" { 19 } else { 20 },
         "submissionTime": date(START + 10_000), "firstTaskLaunchedTime": date(START + 11_000),
         "executorRunTime": run_time, "name": "count at orders.py:7"})
@@ -156,10 +156,11 @@ async fn a_driver_is_told_also_behind_a_prefix() {
 }
 
 /// A History Server with these applications, under a prefix.
-async fn history(prefix: &'static str, listed: Value) -> FakeSpark {
+async fn history(prefix: &'static str, listed: &Value) -> FakeSpark {
+    let listed = listed.to_string();
     FakeSpark::start(move |asked| match asked.target.strip_prefix(prefix) {
         Some("/api/v1/version") => Answer::json(r#"{"spark": "4.3.0"}"#),
-        Some(list) if list.starts_with("/api/v1/applications?") => Answer::json(listed.to_string()),
+        Some(list) if list.starts_with("/api/v1/applications?") => Answer::json(listed.clone()),
         _ => Answer::not_found("no such app: app-1/spark-exporter-probe"),
     })
     .await
@@ -167,9 +168,9 @@ async fn history(prefix: &'static str, listed: Value) -> FakeSpark {
 
 #[tokio::test]
 async fn a_history_server_is_told_empty_with_one_and_with_many() {
-    let running = application("app-1", json!({}));
-    let completed = application("app-2", json!({"completed": true}));
-    let yarn = application("application_1_0001", json!({"attemptId": "1"}));
+    let running = application("app-1", &json!({}));
+    let completed = application("app-2", &json!({"completed": true}));
+    let yarn = application("application_1_0001", &json!({"attemptId": "1"}));
     for listed in [
         json!([]),
         json!([running]),
@@ -178,7 +179,7 @@ async fn a_history_server_is_told_empty_with_one_and_with_many() {
         json!([running, completed]),
     ] {
         for prefix in ["", "/spark/history"] {
-            let server = history(prefix, listed.clone()).await;
+            let server = history(prefix, &listed).await;
             let found = discover::probe(&client(), &url(&server, prefix)).await.expect("found");
             assert_eq!(found.role, Role::HistoryServer, "{listed}");
             assert!(server.asked().len() <= 3);
@@ -202,7 +203,7 @@ async fn a_standalone_master_is_named_as_such() {
 
 #[tokio::test]
 async fn lists_are_asked_with_what_bounds_them() {
-    let server = history("", json!([application("app-1", json!({"completed": true}))])).await;
+    let server = history("", &json!([application("app-1", &json!({"completed": true}))])).await;
     let api = Api::new(&client(), &url(&server, ""));
     let filter = Filter { status: Some(Status::Completed), min_end: Some(now()), limit: Some(100) };
     let listed = applications::get(&api, filter).await.expect("a list");
@@ -328,7 +329,7 @@ async fn one_broken_endpoint_costs_only_its_part() {
         assert_eq!(read.executors.is_empty(), broken == "/allexecutors");
         // It comes back.
         driver.broken.lock().expect("no panic").clear();
-        let later = now() + Duration::from_secs(60);
+        let later = now() + Duration::from_mins(1);
         let read = reader.poll(&client(), later).await.expect("polled");
         assert!(!read.has(DataQuality::EndpointsMissing), "{broken}");
         assert_eq!((read.stages.len(), read.executors.len()), (1, 1));
@@ -355,7 +356,7 @@ async fn another_application_on_the_same_port_begins_anew() {
             }
             match asked.target.as_str() {
                 "/api/v1/applications?limit=1" => {
-                    Answer::json(json!([application("app-2", json!({}))]).to_string())
+                    Answer::json(json!([application("app-2", &json!({}))]).to_string())
                 }
                 _ => Answer::json("[]"),
             }
@@ -380,7 +381,7 @@ async fn a_completed_run_is_read_with_its_attempt() {
     let server = start(&driver).await;
     let listed = application(
         "app-1",
-        json!({"attemptId": "2", "completed": true, "endTimeEpoch": START + 60_000, "exitCode": 1}),
+        &json!({"attemptId": "2", "completed": true, "endTimeEpoch": START + 60_000, "exitCode": 1}),
     );
     let listed: applications::ApplicationInfo = serde_json::from_value(listed).expect("readable");
     let attempt = listed.latest().expect("one");
@@ -390,7 +391,7 @@ async fn a_completed_run_is_read_with_its_attempt() {
         .expect("read");
     assert_eq!(read.id.to_string(), "c/app-1/2");
     assert_eq!((read.state, read.exit_code), (State::Failed, Some(1)));
-    assert_eq!(read.duration(), Some(Duration::from_secs(60)));
+    assert_eq!(read.duration(), Some(Duration::from_mins(1)));
     assert_eq!(read.data_quality, [].into());
     assert_eq!(read.stages[0].id, StageId { stage: 0, attempt: 0 });
     assert_eq!(read.stages[0].measures.run_time.max(), Some(Duration::from_millis(1_200)));
@@ -401,9 +402,10 @@ async fn a_completed_run_is_read_with_its_attempt() {
 
 #[tokio::test]
 async fn a_run_that_the_history_server_forgot_is_an_error() {
-    let server = history("", json!([])).await;
+    let server = history("", &json!([])).await;
     let listed: applications::ApplicationInfo =
-        serde_json::from_value(application("app-1", json!({"completed": true}))).expect("readable");
+        serde_json::from_value(application("app-1", &json!({"completed": true})))
+            .expect("readable");
     let (client, base) = (client(), url(&server, ""));
     let attempt = listed.latest().expect("one");
     let error = completed::read(&client, &base, "c", &listed, attempt, Options::default())

@@ -8,6 +8,7 @@
 //! [`crate::discover`] say what to ask; `watch` says when, and reads
 //! [`HttpClient::statistics`].
 
+mod answer;
 mod body;
 mod client;
 mod credentials;

@@ -1,5 +1,7 @@
-//! Answers recorded from a real driver (Spark 3.5.9, `local-cluster[2,1,1024]`):
-//! 1,022 stages, one failed job, one stage with a task that runs and runs.
+//! Answers recorded from real servers: a driver of Spark 3.5.9
+//! (`local-cluster[2,1,1024]`: 1,022 stages, one failed job, one stage with a
+//! task that runs and runs), a driver of 4.3.0 (`local[2]`) and a History
+//! Server of 4.3.0.
 
 use std::time::Duration;
 
@@ -14,7 +16,12 @@ use crate::rest::task_list::TaskData;
 use crate::rest::task_summary::TaskMetricDistributions;
 
 fn recorded<T: DeserializeOwned>(name: &str) -> T {
-    let path = format!("{}/tests/fixtures/rest/3.5.9/live/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    from("3.5.9/live", name)
+}
+
+fn from<T: DeserializeOwned>(folder: &str, name: &str) -> T {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let path = format!("{root}/tests/fixtures/rest/{folder}/{name}.json");
     let text = std::fs::read_to_string(&path).expect(&path);
     serde_json::from_str(&text).expect(&path)
 }
@@ -161,19 +168,31 @@ fn an_active_stage_of_finished_jobs_is_a_remnant() {
 
 #[test]
 fn cancelled_is_not_failed() {
-    let mut application = live();
-    for stage in &mut application.stages {
-        stage.failure_reason = stage
-            .failure_reason
-            .as_ref()
-            .map(|_| "Job 511 cancelled part of cancelled job group nightly".to_owned());
-    }
-    application.jobs.iter_mut().filter(|job| job.id == 511).for_each(|job| {
-        job.status = JobStatus::Failed;
+    // Spark says FAILED of a job that somebody cancelled.
+    let applications: Vec<ApplicationInfo> = from("4.3.0/live", "applications");
+    let jobs: Vec<JobData> = from("4.3.0/cancelled", "jobs");
+    let stages: Vec<StageData> = from("4.3.0/cancelled", "stages");
+    let application = application(Parts {
+        cluster: "default",
+        source: Source::Driver,
+        application: &applications[0],
+        attempt: &applications[0].attempts[0],
+        configuration: None,
+        executors: &[],
+        cached: None,
+        jobs: jobs.iter().filter_map(job).collect(),
+        stages: stages.iter().filter_map(stage).collect(),
+        stages_omitted: 0,
+        jobs_before_stages: true,
+        data_quality: BTreeSet::new(),
+        now: Timestamp::UNIX_EPOCH,
     });
-    link::jobs_and_stages(&mut application, true, true);
-    let job = application.jobs.iter().find(|job| job.id == 511).expect("job 511");
-    assert_eq!(job.status, JobStatus::Cancelled);
+    let statuses: Vec<JobStatus> = application.jobs.iter().map(|job| job.status).collect();
+    assert_eq!(statuses, [JobStatus::Succeeded, JobStatus::Cancelled]);
+    // Its tasks were killed, which is no failure either.
+    let stage = &application.stages[1];
+    assert_eq!((stage.tasks.killed, stage.tasks.failed), (2, 0));
+    assert_eq!(stage.failures, Some([(FailureClass::Killed, 2)].into()));
 }
 
 #[test]
@@ -210,4 +229,71 @@ fn local_mode_s_only_executor_is_the_driver() {
     let ids: Vec<&str> = found.iter().map(|one| one.id.as_str()).collect();
     assert_eq!(ids, ["driver", "9", "10"]);
     assert_eq!(found[0].host, "[::1]");
+}
+
+#[test]
+fn a_completed_run_of_a_history_server() {
+    let applications: Vec<ApplicationInfo> = from("4.3.0/history", "applications");
+    let listed = &applications[1];
+    let environment: ApplicationEnvironmentInfo = from("4.3.0/history", "environment");
+    let executors: Vec<ExecutorSummary> = from("4.3.0/history", "allexecutors");
+    let jobs: Vec<JobData> = from("4.3.0/history", "jobs");
+    let mut stages: Vec<Stage> =
+        from::<Vec<StageData>>("4.3.0/history", "stages").iter().filter_map(stage).collect();
+    stages.sort_by_key(|stage| stage.id);
+    add_summary(&mut stages[1], &from("4.3.0/history", "task_summary"));
+    add_slowest(&mut stages[1], &from::<Vec<TaskData>>("4.3.0/history", "task_list_success"));
+    let application = application(Parts {
+        cluster: "default",
+        source: Source::HistoryServer,
+        application: listed,
+        attempt: listed.latest().expect("an attempt"),
+        configuration: Some(&environment.configuration()),
+        executors: &executors,
+        cached: None,
+        jobs: jobs.iter().filter_map(job).collect(),
+        stages,
+        stages_omitted: 0,
+        jobs_before_stages: true,
+        data_quality: BTreeSet::new(),
+        now: listed.attempts[0].end().expect("ended"),
+    });
+    // The program caught the failure of its last job and ended well.
+    assert_eq!((application.state, application.exit_code), (State::Succeeded, Some(0)));
+    assert_eq!(application.duration(), Some(Duration::from_millis(37_056)));
+    let failed = &application.jobs[2];
+    assert_eq!(failed.status, JobStatus::Failed);
+    assert!(failed.failure_reason.as_deref().is_some_and(|reason| !reason.is_empty()));
+    assert!(application.local_mode());
+    assert_eq!(application.executors[0].cores, 2);
+    let skewed = &application.stages[1];
+    let quantiles = skewed.measures.run_time.quantiles.expect("read");
+    assert_eq!(quantiles.median, Duration::from_millis(218));
+    assert_eq!(quantiles.max, Duration::from_millis(4_497));
+    assert_eq!(skewed.slowest[0].metrics.run_time, quantiles.max);
+    assert_eq!(skewed.reads_cache, None);
+    assert!(application.data_quality.is_empty(), "{:?}", application.data_quality);
+}
+
+#[test]
+fn a_live_driver_of_the_newest_release() {
+    let data: Vec<StageData> = from("4.3.0/live", "stages_active");
+    let mut active = stage(&data[0]).expect("an id");
+    add_summary(&mut active, &from("4.3.0/live", "task_summary"));
+    add_running(&mut active, &from::<Vec<TaskData>>("4.3.0/live", "task_list_running"));
+    assert_eq!((active.tasks.total, active.tasks.succeeded, active.tasks.active), (12, 11, 1));
+    assert_eq!((active.running.len(), active.running[0].index), (1, 3));
+    assert!(active.running[0].duration > Duration::from_secs(150));
+    assert!(active.measures.run_time.max().is_some_and(|max| max < Duration::from_secs(10)));
+    let jobs: Vec<JobData> = from("4.3.0/live", "jobs_running");
+    let read = job(&jobs[0]).expect("an id");
+    assert_eq!((read.job.status, read.job.stage_ids), (JobStatus::Running, vec![active.id.stage]));
+}
+
+#[test]
+fn dropped_events_of_real_drivers() {
+    for folder in ["3.5.9/live", "4.3.0/live"] {
+        let report: crate::rest::dropped_events::MetricsReport = from(folder, "metrics");
+        assert_eq!(report.dropped_events(), Some(0), "{folder}");
+    }
 }

@@ -43,6 +43,8 @@ const LISTS_EVERY: Duration = Duration::from_mins(1);
 const LISTS_AFTER_END: Duration = Duration::from_secs(20);
 /// An endpoint beside the main ones is asked as often as this.
 const ASIDE_EVERY: Duration = Duration::from_mins(1);
+/// Attempts kept that left the list of active ones.
+const LEAVING: usize = 1_000;
 /// Jobs kept, newest first.
 const JOBS: usize = 2_000;
 
@@ -304,6 +306,8 @@ impl Known {
         self.pending.retain(|stage| !active.contains_key(&stage.id));
         self.leaving.retain(|stage| !active.contains_key(&stage.id));
         self.leaving.extend(before.into_values().map(|gone| gone.assembled()));
+        // Only a driver whose whole list fails for long gets here.
+        self.leaving.drain(..self.leaving.len().saturating_sub(LEAVING));
     }
 
     /// Which jobs run, where an active stage belongs to none that is known to
