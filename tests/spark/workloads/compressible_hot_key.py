@@ -21,7 +21,7 @@ spark = session("orders-by-customer-notes" + ("-even" if options.healthy else ""
     "spark.sql.shuffle.partitions": "16", "spark.sql.autoBroadcastJoinThreshold": "-1"})
 wait_for_executors(spark, 2)
 warm_up(spark)
-spread = 1 + F.pmod(F.xxhash64("id"), F.lit(4000))
+spread = F.expr("1 + pmod(xxhash64(id), 4000L)")
 hot = F.lit(False) if options.healthy else F.col("id") % 100 < 85
 orders = spark.range(0, options.rows, 1, 16).select(
     "id",

@@ -30,7 +30,7 @@ name = "orders-by-customer" + ("-even" if options.healthy else "-light" if optio
 spark = session(name, {"spark.sql.shuffle.partitions": "16", "spark.sql.autoBroadcastJoinThreshold": "-1"})
 wait_for_executors(spark, 2)
 warm_up(spark)
-spread = 1 + F.pmod(F.xxhash64("id"), F.lit(4000))
+spread = F.expr("1 + pmod(xxhash64(id), 4000L)")
 customer = spread if options.healthy else F.when(F.col("id") % 100 < 85, F.lit(0)).otherwise(spread)
 orders = spark.range(0, options.rows, 1, 16).select(
     "id", customer.cast("long").alias("customer"), incompressible("id", 128).alias("note"))

@@ -21,7 +21,7 @@ spark = session("orders-by-customer-live", {
 wait_for_executors(spark, 2)
 # Sleeping a millisecond takes about 1.1.
 rows = int(options.seconds * 900 / 0.85)
-spread = 1 + F.pmod(F.xxhash64("id"), F.lit(4000))
+spread = F.expr("1 + pmod(xxhash64(id), 4000L)")
 customer = spread if options.healthy else F.when(F.col("id") % 100 < 85, F.lit(0)).otherwise(spread)
 orders = spark.range(0, rows, 1, 4).select(
     "id", customer.cast("long").alias("customer"), incompressible("id", 128).alias("note"))
