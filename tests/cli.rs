@@ -169,8 +169,7 @@ fn check_config_says_what_a_file_means_or_where_it_is_wrong() {
     let (status, _, error) = check("clusters:\n- nmae: a\n");
     assert_eq!(status, 2);
     assert!(error.contains("line 2") && error.contains("did you mean `name`"), "{error}");
-    let (status, _, error) =
-        check("clusters:\n- name: a\n  urls: ['http://me:hunter2@x:4040']\n");
+    let (status, _, error) = check("clusters:\n- name: a\n  urls: ['http://me:hunter2@x:4040']\n");
     assert_eq!(status, 2);
     assert!(!error.contains("hunter2"), "{error}");
     let output = run(&["check-config", "no/such/file"]);

@@ -21,7 +21,7 @@ use spark_exporter::metrics::label::clean;
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::metrics::{RunView, build};
 use spark_exporter::model::{DataQuality, StageStatus, State};
-use spark_exporter::telemetry::events::{CycleFinished, FetchFailed, Fetched, LogFailed, LogRead};
+use spark_exporter::telemetry::events::{CycleFinished, LogFailed, LogRead, RequestsCounted};
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
 use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
 use tokio::net::TcpListener;
@@ -74,13 +74,11 @@ fn rich() -> Vec<RunView> {
 
 fn telemetry() -> Telemetry {
     let telemetry = Telemetry::new(at(0));
-    Fetched { endpoint: "jobs", bytes: 10, duration: Duration::ZERO }.emit(&telemetry);
-    FetchFailed {
+    RequestsCounted {
         endpoint: "stages",
-        kind: "timeout",
-        url: "http://history:18080".to_owned(),
-        message: "no answer".to_owned(),
-        bytes: 0,
+        requests: 2,
+        bytes: 10,
+        errors: vec![("timeout", 1)],
     }
     .emit(&telemetry);
     LogRead {

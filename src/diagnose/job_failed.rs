@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-
 use super::context::Context;
 use super::draft::{Draft, Weight};
 use super::humane;

@@ -52,6 +52,7 @@ struct ApplicationJson<'a> {
     stages_omitted: u64,
     stages: Vec<StageJson<'a>>,
     findings: Vec<FindingJson<'a>>,
+    findings_omitted: u64,
 }
 
 impl<'a> From<&'a Diagnosed> for ApplicationJson<'a> {
@@ -77,6 +78,7 @@ impl<'a> From<&'a Diagnosed> for ApplicationJson<'a> {
                 .map(|stage| StageJson::new(stage, application.observed))
                 .collect(),
             findings: run.diagnosis.findings.iter().map(FindingJson::from).collect(),
+            findings_omitted: run.diagnosis.findings_omitted,
         }
     }
 }
@@ -210,6 +212,7 @@ struct FindingJson<'a> {
 struct ImpactJson {
     wall_seconds: Option<f64>,
     core_seconds: Option<f64>,
+    estimated: bool,
 }
 
 impl<'a> From<&'a Finding> for FindingJson<'a> {
@@ -225,6 +228,7 @@ impl<'a> From<&'a Finding> for FindingJson<'a> {
             impact: ImpactJson {
                 wall_seconds: finding.impact.wall.map(|wall| wall.as_secs_f64()),
                 core_seconds: finding.impact.core.map(|core| core.as_secs_f64()),
+                estimated: finding.impact.estimated,
             },
             confidence: finding.confidence,
             advice: &finding.advice,

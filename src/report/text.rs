@@ -83,7 +83,7 @@ impl Page<'_> {
             "            {}{cause}; {}; confidence {}",
             finding.rule.as_str(),
             savings(finding),
-            confidence(finding)
+            finding.confidence.as_str()
         ));
         for evidence in &finding.evidence {
             self.line(format!("              {}", evidence_line(evidence)));
@@ -197,15 +197,6 @@ fn savings(finding: &Finding) -> String {
     .flatten()
     .collect();
     if parts.is_empty() { "cost unknown".to_owned() } else { format!("costs {}", parts.join(", ")) }
-}
-
-fn confidence(finding: &Finding) -> &'static str {
-    use crate::diagnose::Confidence;
-    match finding.confidence {
-        Confidence::Low => "low",
-        Confidence::Medium => "medium",
-        Confidence::High => "high",
-    }
 }
 
 fn evidence_line(evidence: &Evidence) -> String {

@@ -111,50 +111,6 @@ impl SourceRemoved {
     }
 }
 
-/// One request was answered as hoped.
-#[derive(Debug)]
-pub struct Fetched {
-    pub endpoint: &'static str,
-    pub bytes: u64,
-    pub duration: Duration,
-}
-
-impl Fetched {
-    pub fn emit(self, telemetry: &Telemetry) {
-        let Self { endpoint, bytes, duration } = self;
-        trace!(endpoint, bytes, seconds = duration.as_secs_f64(), "fetched");
-        let mut counters = telemetry.counters();
-        let counts = counters.fetches.entry(endpoint).or_default();
-        counts.requests += 1;
-        counts.bytes = counts.bytes.saturating_add(bytes);
-    }
-}
-
-/// One request failed. Counts as a request too.
-#[derive(Debug)]
-pub struct FetchFailed {
-    pub endpoint: &'static str,
-    /// Of [`super::FETCH_ERROR_KINDS`].
-    pub kind: &'static str,
-    /// Without credentials and query.
-    pub url: String,
-    pub message: String,
-    /// Of the body, as far as it was read.
-    pub bytes: u64,
-}
-
-impl FetchFailed {
-    pub fn emit(self, telemetry: &Telemetry) {
-        let Self { endpoint, kind, url, message, bytes } = self;
-        warn!(endpoint, kind, url, error = message, "request failed");
-        let mut counters = telemetry.counters();
-        let counts = counters.fetches.entry(endpoint).or_default();
-        counts.requests += 1;
-        counts.bytes = counts.bytes.saturating_add(bytes);
-        add(&mut counters.fetch_errors, (endpoint, kind), 1);
-    }
-}
-
 /// What was asked of one endpoint since the last time this was told, over
 /// all servers of a cluster.
 #[derive(Debug)]
@@ -455,17 +411,11 @@ mod tests {
     #[test]
     fn a_failed_request_is_a_request_and_an_error() {
         let telemetry = Telemetry::default();
-        Fetched { endpoint: "jobs", bytes: 10, duration: Duration::ZERO }.emit(&telemetry);
-        FetchFailed {
-            endpoint: "jobs",
-            kind: "timeout",
-            url: "http://history:18080".to_owned(),
-            message: "no answer within 10s".to_owned(),
-            bytes: 5,
-        }
-        .emit(&telemetry);
+        let counted = |errors| RequestsCounted { endpoint: "jobs", requests: 1, bytes: 10, errors };
+        counted(Vec::new()).emit(&telemetry);
+        counted(vec![("timeout", 1)]).emit(&telemetry);
         let counters = telemetry.snapshot();
-        assert_eq!((counters.fetches["jobs"].requests, counters.fetches["jobs"].bytes), (2, 15));
+        assert_eq!((counters.fetches["jobs"].requests, counters.fetches["jobs"].bytes), (2, 20));
         assert_eq!(counters.fetch_errors[&("jobs", "timeout")], 1);
     }
 

@@ -160,7 +160,7 @@ impl Reading {
 /// renamed, for a moment (object stores); after a day it will not come.
 fn still_appears(log: &LogFiles) -> bool {
     let age = SystemTime::now().duration_since(log.modified).unwrap_or_default();
-    log.in_progress.is_none() && age < Duration::from_secs(86_400)
+    log.in_progress.is_none() && age < Duration::from_hours(24)
 }
 
 /// Reads and takes in one log; the reason where nothing came of it.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// The longest wait between two tries of a source that does not answer.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// The pace of one source.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Pace {
         let doubled = self.interval.saturating_mul(1 << (self.failures - 1).min(10));
         let wait = self.jittered(doubled.min(LONGEST.max(self.interval)), 0.2);
         // A server that says "in a week" is asked again in an hour.
-        wait.max(retry_after.unwrap_or_default().min(Duration::from_secs(3_600)))
+        wait.max(retry_after.unwrap_or_default().min(Duration::from_hours(1)))
     }
 
     fn jittered(&mut self, span: Duration, share: f64) -> Duration {
@@ -80,8 +80,8 @@ mod tests {
         let mut pace = pace();
         let wait = pace.after_failure(Some(Duration::from_secs(90)));
         assert_eq!(wait, Duration::from_secs(90));
-        let wait = pace.after_failure(Some(Duration::from_secs(604_800)));
-        assert_eq!(wait, Duration::from_secs(3_600));
+        let wait = pace.after_failure(Some(Duration::from_hours(168)));
+        assert_eq!(wait, Duration::from_hours(1));
     }
 
     #[test]

@@ -78,9 +78,7 @@ impl Program {
 
     /// The value of a `key=value` line.
     pub fn value(&self, key: &str, within: Duration) -> String {
-        self.wait_for(within, |line| {
-            line.strip_prefix(key)?.strip_prefix('=').map(str::to_owned)
-        })
+        self.wait_for(within, |line| line.strip_prefix(key)?.strip_prefix('=').map(str::to_owned))
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -241,11 +239,7 @@ pub async fn get(url: &str) -> String {
 }
 
 /// Asks again and again until `pick` takes something from the answer.
-pub async fn until<T>(
-    url: &str,
-    within: Duration,
-    mut pick: impl FnMut(&str) -> Option<T>,
-) -> T {
+pub async fn until<T>(url: &str, within: Duration, mut pick: impl FnMut(&str) -> Option<T>) -> T {
     let deadline = Instant::now() + within;
     loop {
         let text = get(url).await;

@@ -179,6 +179,7 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
         task_failure_ratio: Some(1.0 / 12.0),
     };
     let diagnosis = Diagnosis {
+        findings_omitted: 0,
         findings: vec![finding(
             Rule::DataSkew,
             Some(Cause::HotKey),
