@@ -1,5 +1,7 @@
 //! The binary as a person uses it, on recorded runs.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -74,13 +74,8 @@ fn rich() -> Vec<RunView> {
 
 fn telemetry() -> Telemetry {
     let telemetry = Telemetry::new(at(0));
-    RequestsCounted {
-        endpoint: "stages",
-        requests: 2,
-        bytes: 10,
-        errors: vec![("timeout", 1)],
-    }
-    .emit(&telemetry);
+    RequestsCounted { endpoint: "stages", requests: 2, bytes: 10, errors: vec![("timeout", 1)] }
+        .emit(&telemetry);
     LogRead {
         path: "/logs/app-1".to_owned(),
         application: "app-1".to_owned(),

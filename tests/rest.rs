@@ -386,9 +386,10 @@ async fn a_completed_run_is_read_with_its_attempt() {
     let listed: applications::ApplicationInfo = serde_json::from_value(listed).expect("readable");
     let attempt = listed.latest().expect("one");
     let (client, base) = (client(), url(&server, ""));
-    let read = completed::read(&client, &base, "c", &listed, attempt, Options::default())
-        .await
-        .expect("read");
+    let read =
+        completed::read(&Api::new(&client, &base), "c", &listed, attempt, Options::default())
+            .await
+            .expect("read");
     assert_eq!(read.id.to_string(), "c/app-1/2");
     assert_eq!((read.state, read.exit_code), (State::Failed, Some(1)));
     assert_eq!(read.duration(), Some(Duration::from_mins(1)));
@@ -408,9 +409,10 @@ async fn a_run_that_the_history_server_forgot_is_an_error() {
             .expect("readable");
     let (client, base) = (client(), url(&server, ""));
     let attempt = listed.latest().expect("one");
-    let error = completed::read(&client, &base, "c", &listed, attempt, Options::default())
-        .await
-        .expect_err("forgotten");
+    let error =
+        completed::read(&Api::new(&client, &base), "c", &listed, attempt, Options::default())
+            .await
+            .expect_err("forgotten");
     assert_eq!(error.kind, FetchErrorKind::UnknownApplication);
     assert_eq!(server.asked().len(), 1);
 }

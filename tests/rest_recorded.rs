@@ -58,7 +58,7 @@ async fn read(version: &str, run: &str) -> Application {
     let listed =
         applications::get(&Api::new(&client, &base), Filter::default()).await.expect("the list");
     let attempt = listed[0].latest().expect("an attempt");
-    completed::read(&client, &base, "default", &listed[0], attempt, Options::default())
+    completed::read(&Api::new(&client, &base), "default", &listed[0], attempt, Options::default())
         .await
         .expect("the run")
 }

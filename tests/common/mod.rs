@@ -2,6 +2,7 @@
 
 // Each test binary uses its own part of this.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod fake_spark;
 pub mod real;
