@@ -99,7 +99,7 @@ fn colours_only_where_asked_for() {
 
 /// A copy of a plain recorded log, changed line by line.
 fn edited(folder: &Path, change: impl Fn(&str) -> String) -> PathBuf {
-    let log = common::plain_log("job_cancelled/4.3.0");
+    let log = common::plain_log("executor_idle_removed/4.3.0");
     let path = folder.join("app-edited");
     let text: String = log.lines().map(|line| change(line) + "\n").collect();
     std::fs::write(&path, text).unwrap();
@@ -128,7 +128,7 @@ fn a_hostile_name_steers_nobody_s_terminal() {
 #[test]
 fn a_cut_log_is_read_as_far_as_it_goes_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let log = common::plain_log("job_cancelled/4.3.0");
+    let log = common::plain_log("executor_idle_removed/4.3.0");
     let path = folder.path().join("app-cut");
     std::fs::write(&path, &log[..log.len() - 40]).unwrap();
     let (status, out, _) = diagnose(&path, &[]);

@@ -14,7 +14,7 @@ use spark_exporter::model::{
     DataQuality, Distribution, Source, Stage, StageId, StageStatus, State,
 };
 use spark_exporter::telemetry::events::{
-    ConfigLoaded, CycleFinished, SeriesDropped, WebRequestFailed, WebRequestServed,
+    CycleFinished, SeriesDropped, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
 use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
@@ -93,7 +93,6 @@ fn every_metric_of_the_catalogue_can_be_made() {
         }
     });
     let telemetry = Telemetry::new(at(0));
-    ConfigLoaded { path: "x".to_owned(), at: at(0) }.emit(&telemetry);
     CycleFinished {
         target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
         success: true,

@@ -14,7 +14,7 @@ use crate::config::{Cluster, Config, Limits, ServerUrl, Span};
 use crate::expose::{self, ExposeState};
 use crate::metrics;
 use crate::telemetry::Telemetry;
-use crate::telemetry::events::{ConfigLoaded, SeriesDropped, ShutdownStarted};
+use crate::telemetry::events::{SeriesDropped, ShutdownStarted};
 use crate::telemetry::logging::{self, LogFormat};
 use crate::watch::{Publication, Watcher};
 
@@ -53,10 +53,6 @@ impl Serve {
         logging::init(&self.log_level, self.log_format)?;
         let telemetry = Arc::new(Telemetry::new(Timestamp::now()));
         let config = self.settings()?;
-        if let Some(path) = &self.common.config_file {
-            let path = path.display().to_string();
-            ConfigLoaded { path, at: Timestamp::now() }.emit(&telemetry);
-        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -28,8 +28,6 @@ pub(super) fn group(
     group.with(Id::BuildInfo, Extra::Many(build), true);
     group.add(Id::Started, telemetry.started);
     group.add(Id::SnapshotTime, now);
-    group.add(Id::ConfigSuccess, telemetry.config_loaded);
-    group.add(Id::ConfigSuccessTime, telemetry.config_loaded_at);
     targets(&mut group, telemetry, limits);
     fetches(&mut group, telemetry);
     let logs = &telemetry.logs;

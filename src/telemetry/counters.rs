@@ -74,10 +74,6 @@ pub struct LogCounts {
 pub struct TelemetrySnapshot {
     pub build: Revision,
     pub started: Option<Timestamp>,
-    /// Whether the last load of the configuration succeeded; `None` before
-    /// the first one.
-    pub config_loaded: Option<bool>,
-    pub config_loaded_at: Option<Timestamp>,
     pub fetches: BTreeMap<&'static str, FetchCounts>,
     /// By (endpoint, kind).
     pub fetch_errors: BTreeMap<(&'static str, &'static str), u64>,

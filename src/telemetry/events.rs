@@ -14,36 +14,6 @@ use tracing::{debug, error, info, trace, warn};
 use super::Telemetry;
 use super::counters::{TargetId, add, target};
 
-/// The configuration was read at start or on reload.
-#[derive(Debug)]
-pub struct ConfigLoaded {
-    pub path: String,
-    pub at: Timestamp,
-}
-
-impl ConfigLoaded {
-    pub fn emit(self, telemetry: &Telemetry) {
-        info!(path = self.path, "configuration loaded");
-        let mut counters = telemetry.counters();
-        counters.config_loaded = Some(true);
-        counters.config_loaded_at = Some(self.at);
-    }
-}
-
-/// A new configuration was refused; the old one stays in force.
-#[derive(Debug)]
-pub struct ConfigRejected {
-    pub path: String,
-    pub message: String,
-}
-
-impl ConfigRejected {
-    pub fn emit(self, telemetry: &Telemetry) {
-        error!(path = self.path, error = self.message, "configuration refused");
-        telemetry.counters().config_loaded = Some(false);
-    }
-}
-
 /// A source answered for the first time and said what it is.
 #[derive(Debug)]
 pub struct SourceProbed {
@@ -93,21 +63,6 @@ impl SourceUnreachable {
         } else {
             warn!(cluster, target, error, retry_in_seconds = retry_in, "source down");
         }
-    }
-}
-
-/// A source is no longer watched (configuration or discovery dropped it).
-#[derive(Debug)]
-pub struct SourceRemoved {
-    pub target: TargetId,
-}
-
-impl SourceRemoved {
-    pub fn emit(self, telemetry: &Telemetry) {
-        info!(cluster = self.target.cluster, target = self.target.target, "source removed");
-        let mut counters = telemetry.counters();
-        counters.targets.remove(&self.target);
-        counters.skipped.remove(&self.target);
     }
 }
 
@@ -437,7 +392,5 @@ mod tests {
         let status = telemetry.snapshot().targets[&id()];
         assert!(!status.up);
         assert_eq!(status.last_success, Some(Timestamp::UNIX_EPOCH));
-        SourceRemoved { target: id() }.emit(&telemetry);
-        assert!(telemetry.snapshot().targets.is_empty());
     }
 }

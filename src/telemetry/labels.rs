@@ -5,7 +5,7 @@
 //! increase and a dashboard shows "none" instead of "no data".
 
 /// What is asked of a Spark REST API.
-pub const ENDPOINTS: [&str; 11] = [
+pub const ENDPOINTS: [&str; 10] = [
     "version",
     "applications",
     "jobs",
@@ -16,7 +16,6 @@ pub const ENDPOINTS: [&str; 11] = [
     "environment",
     "storage_rdd",
     "metrics",
-    "logs",
 ];
 
 /// How a request can fail.

@@ -78,15 +78,16 @@ impl Registry {
         })
     }
 
-    /// Drops finished runs whose retention is over: `retention` after the
-    /// run's end or after it was read, whichever is later. Returns what left.
+    /// Drops finished runs whose retention is over: `retention` after they
+    /// were first read as finished, which is after their end. Returns what
+    /// left.
     pub fn expire(&mut self, now: Timestamp, retention: Duration) -> Vec<RunId> {
         let mut expired = Vec::new();
         self.runs.retain(|(id, _), held| {
             let Some(read_at) = held.finished_read_at else { return true };
-            // A Spark clock ahead of ours must not keep a run for ever.
-            let end = held.application.end.unwrap_or(read_at).min(now);
-            let keep = now.duration_since(end.max(read_at)) < jiff_duration(retention);
+            // It was read after its end; where Spark's clock is ahead of ours
+            // and says otherwise, the reading counts.
+            let keep = now.duration_since(read_at) < jiff_duration(retention);
             if !keep {
                 expired.push(id.clone());
             }

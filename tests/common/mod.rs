@@ -4,20 +4,20 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-pub mod fake_spark;
-pub mod real;
+pub(crate) mod fake_spark;
+pub(crate) mod real;
 
 use std::path::{Path, PathBuf};
 
 /// A recorded run: the folder of its log.
-pub fn recorded(name: &str) -> PathBuf {
+pub(crate) fn recorded(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/logs").join(name);
     assert!(path.is_dir(), "{} is not recorded: make collection", path.display());
     path
 }
 
 /// The text of a recorded run whose log is one plain file.
-pub fn plain_log(name: &str) -> String {
+pub(crate) fn plain_log(name: &str) -> String {
     let file = std::fs::read_dir(recorded(name))
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 /// Lines of a child that nobody has read yet; far more than any test makes.
 const LINES: usize = 100_000;
 
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A program that runs until this is dropped.
-pub struct Program {
+pub(crate) struct Program {
     child: Child,
     /// The scripts of `tests/spark/` end when this closes.
     stdin: Option<ChildStdin>,
@@ -55,7 +55,11 @@ impl Program {
     }
 
     /// Waits for a line that `pick` takes something from.
-    pub fn wait_for<T>(&self, within: Duration, mut pick: impl FnMut(&str) -> Option<T>) -> T {
+    pub(crate) fn wait_for<T>(
+        &self,
+        within: Duration,
+        mut pick: impl FnMut(&str) -> Option<T>,
+    ) -> T {
         let deadline = Instant::now() + within;
         let mut seen = Vec::new();
         loop {
@@ -77,16 +81,16 @@ impl Program {
     }
 
     /// The value of a `key=value` line.
-    pub fn value(&self, key: &str, within: Duration) -> String {
+    pub(crate) fn value(&self, key: &str, within: Duration) -> String {
         self.wait_for(within, |line| line.strip_prefix(key)?.strip_prefix('=').map(str::to_owned))
     }
 
-    pub fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
     /// Waits for the end; the exit code.
-    pub fn end(&mut self, within: Duration) -> i32 {
+    pub(crate) fn end(&mut self, within: Duration) -> i32 {
         let deadline = Instant::now() + within;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -98,7 +102,7 @@ impl Program {
     }
 
     /// Sends SIGTERM and waits; the exit code.
-    pub fn terminate(&mut self, within: Duration) -> i32 {
+    pub(crate) fn terminate(&mut self, within: Duration) -> i32 {
         self.signal("-TERM");
         self.end(within)
     }
@@ -125,7 +129,7 @@ impl Drop for Program {
 }
 
 /// What a script of `tests/parts/` prints last: where the part is.
-pub fn part(arguments: &[&str]) -> PathBuf {
+pub(crate) fn part(arguments: &[&str]) -> PathBuf {
     let script = root().join("tests/parts").join(arguments[0]);
     let output = Command::new(&script)
         .args(&arguments[1..])
@@ -143,7 +147,7 @@ fn spark_script(name: &str, version: &str) -> Command {
 }
 
 /// A Standalone master and one worker on loopback, and the master's URL.
-pub fn standalone(version: &str) -> (Program, String) {
+pub(crate) fn standalone(version: &str) -> (Program, String) {
     let mut command = spark_script("cluster", version);
     command.args(["standalone", "--spark", version]);
     let program = Program::start(command, "the Standalone cluster", false);
@@ -154,7 +158,7 @@ pub fn standalone(version: &str) -> (Program, String) {
 }
 
 /// A History Server over `directory`, and its URL.
-pub fn history_server(version: &str, directory: &Path) -> (Program, String) {
+pub(crate) fn history_server(version: &str, directory: &Path) -> (Program, String) {
     let mut command = spark_script("cluster", version);
     command.args(["history", "--spark", version, "--log-dir"]).arg(directory);
     let program = Program::start(command, "the History Server", false);
@@ -165,15 +169,15 @@ pub fn history_server(version: &str, directory: &Path) -> (Program, String) {
 }
 
 /// A workload under way.
-pub struct Submitted {
-    pub program: Program,
-    pub app_id: String,
-    pub ui: String,
+pub(crate) struct Submitted {
+    pub(crate) program: Program,
+    pub(crate) app_id: String,
+    pub(crate) ui: String,
 }
 
 /// Submits a workload of `tests/spark/workloads/` and waits until it says who
 /// it is.
-pub fn submit(
+pub(crate) fn submit(
     version: &str,
     master: &str,
     log_directory: &Path,
@@ -194,7 +198,7 @@ pub fn submit(
 }
 
 /// Our daemon on a free port, and its address.
-pub fn daemon(arguments: &[&str]) -> (Program, String) {
+pub(crate) fn daemon(arguments: &[&str]) -> (Program, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
     command.args(arguments).args(["--web.listen-address", "127.0.0.1:0", "--log.level", "debug"]);
     let program = Program::start(command, "spark-exporter", true);
@@ -206,7 +210,7 @@ pub fn daemon(arguments: &[&str]) -> (Program, String) {
 }
 
 /// A Prometheus that scrapes `target` (host:port) every second, and its URL.
-pub fn prometheus(target: &str, folder: &Path) -> (Program, String) {
+pub(crate) fn prometheus(target: &str, folder: &Path) -> (Program, String) {
     let binary = part(&["prometheus"]).join("prometheus");
     let config = folder.join("prometheus.yml");
     let text = format!(
@@ -232,14 +236,18 @@ fn free_port() -> u16 {
 }
 
 /// The body of a GET that must succeed.
-pub async fn get(url: &str) -> String {
+pub(crate) async fn get(url: &str) -> String {
     let response = reqwest::get(url).await.unwrap_or_else(|error| panic!("{url}: {error}"));
     assert!(response.status().is_success(), "{url}: {}", response.status());
     response.text().await.unwrap()
 }
 
 /// Asks again and again until `pick` takes something from the answer.
-pub async fn until<T>(url: &str, within: Duration, mut pick: impl FnMut(&str) -> Option<T>) -> T {
+pub(crate) async fn until<T>(
+    url: &str,
+    within: Duration,
+    mut pick: impl FnMut(&str) -> Option<T>,
+) -> T {
     let deadline = Instant::now() + within;
     loop {
         let text = get(url).await;

@@ -250,7 +250,7 @@ fn what_ends_after_its_executor_is_gone_is_not_added_to_it() {
     assert_eq!(executor.removed.map(jiff::Timestamp::as_millisecond), Some(5000));
     assert_eq!(
         executor.removed_reason.as_deref(),
-        Some("Command exited with code 137\nmore\nand more")
+        Some("Command exited with code 137\nmore\nand more\nand more")
     );
     assert_eq!(stage(&application, 0, 0).tasks.failed, 1);
 }

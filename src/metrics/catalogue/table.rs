@@ -256,25 +256,21 @@ catalogue! {
         "When this daemon started, in seconds since the epoch";
     SnapshotTime, "spark_exporter_snapshot_timestamp_seconds", "spark_exporter.snapshot_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
         "When the numbers of this exposition were put together, in seconds since the epoch: sources are read in the background and a scrape shows the latest snapshot";
-    ConfigSuccess, "spark_exporter_config_last_reload_successful", "spark_exporter.config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
-        "1 when the last load of the configuration succeeded, 0 when it was refused and the old one stays in force";
-    ConfigSuccessTime, "spark_exporter_config_last_reload_success_timestamp_seconds", "spark_exporter.config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
-        "When the configuration in force was loaded, in seconds since the epoch";
     TargetUp, "spark_exporter_target_up", "spark_exporter.target.up", Gauge, Things(""), Daemon, ["spark_cluster", "target"], 1000, Stable,
         "1 when the source answered in its latest cycle; one bad application or endpoint does not make it 0";
     TargetDuration, "spark_exporter_target_scrape_duration_seconds", "spark_exporter.target.scrape_duration", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Experimental,
         "How long the latest cycle over the source took";
     TargetSuccessTime, "spark_exporter_target_last_success_timestamp_seconds", "spark_exporter.target.last_success_timestamp", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Stable,
         "When the source last answered, in seconds since the epoch; absent before the first answer";
-    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 11, Experimental,
+    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 10, Experimental,
         "Requests to Spark by what was asked for, failed ones included";
-    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 11, Experimental,
+    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 10, Experimental,
         "Bytes of bodies that Spark sent, by what was asked for";
-    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 66, Stable,
+    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 60, Stable,
         "Failed requests to Spark by what was asked for and how they failed";
     LogReads, "spark_exporter_event_log_reads_total", "spark_exporter.event_log.reads", Counter, Things("{log}"), Daemon, [], 1, Experimental,
         "Event logs read, those that could not be read included";
-    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 4, Stable,
+    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 6, Stable,
         "Event logs that could not be read at all, by reason";
     LogBytes, "spark_exporter_event_log_decompressed_bytes_total", "spark_exporter.event_log.decompressed", Counter, Bytes, Daemon, [], 1, Experimental,
         "Bytes of event logs read, decompressed";
@@ -286,7 +282,7 @@ catalogue! {
         "Events of a kind this version does not know: skipped, no fault in itself";
     ApplicationsHeld, "spark_exporter_applications", "spark_exporter.applications", Gauge, Things("{application}"), Daemon, [], 1, Stable,
         "Runs held in memory: running ones, and finished ones until their retention ends";
-    ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 4, Stable,
+    ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 6, Stable,
         "Runs that sources showed in their latest cycle and that have no series here, by reason: what is not covered";
     ApplicationsAppeared, "spark_exporter_applications_appeared_total", "spark_exporter.applications_appeared", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs seen for the first time";
