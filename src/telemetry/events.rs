@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tracing::{debug, error, info, trace, warn};
+use tracing::{debug, info, trace, warn};
 
 use super::Telemetry;
 use super::counters::{TargetId, add, target};

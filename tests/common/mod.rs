@@ -4,7 +4,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub(crate) mod agree;
 pub(crate) mod fake_spark;
+pub(crate) mod poll_budget;
 pub(crate) mod real;
 
 use std::path::{Path, PathBuf};

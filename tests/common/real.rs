@@ -80,6 +80,11 @@ impl Program {
         }
     }
 
+    /// What it said and nobody has read yet.
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.lines.try_iter().collect()
+    }
+
     /// The value of a `key=value` line.
     pub(crate) fn value(&self, key: &str, within: Duration) -> String {
         self.wait_for(within, |line| line.strip_prefix(key)?.strip_prefix('=').map(str::to_owned))
@@ -146,15 +151,29 @@ fn spark_script(name: &str, version: &str) -> Command {
     Command::new(root().join("tests/spark").join(name))
 }
 
-/// A Standalone master and one worker on loopback, and the master's URL.
-pub(crate) fn standalone(version: &str) -> (Program, String) {
+/// A Standalone master and one worker on loopback.
+pub(crate) struct Cluster {
+    _program: Program,
+    web: String,
+}
+
+impl Cluster {
+    /// The master's web page.
+    pub(crate) fn web(&self) -> String {
+        self.web.clone()
+    }
+}
+
+/// Starts them; the second value is the master's URL.
+pub(crate) fn standalone(version: &str) -> (Cluster, String) {
     let mut command = spark_script("cluster", version);
     command.args(["standalone", "--spark", version]);
     let program = Program::start(command, "the Standalone cluster", false);
-    let within = Duration::from_secs(120);
+    let within = Duration::from_mins(2);
     let master = program.value("master", within);
+    let web = program.value("web", within);
     program.value("ready", within);
-    (program, master)
+    (Cluster { _program: program, web }, master)
 }
 
 /// A History Server over `directory`, and its URL.
@@ -162,7 +181,7 @@ pub(crate) fn history_server(version: &str, directory: &Path) -> (Program, Strin
     let mut command = spark_script("cluster", version);
     command.args(["history", "--spark", version, "--log-dir"]).arg(directory);
     let program = Program::start(command, "the History Server", false);
-    let within = Duration::from_secs(120);
+    let within = Duration::from_mins(2);
     let url = program.value("history", within);
     program.value("ready", within);
     (program, url)
@@ -191,7 +210,7 @@ pub(crate) fn submit(
     }
     command.args(workload);
     let program = Program::start(command, &format!("the workload {workload:?}"), false);
-    let within = Duration::from_secs(120);
+    let within = Duration::from_mins(2);
     let app_id = program.value("app_id", within);
     let ui = program.value("ui", within);
     Submitted { program, app_id, ui }
@@ -225,7 +244,7 @@ pub(crate) fn prometheus(target: &str, folder: &Path) -> (Program, String) {
         .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))
         .arg(format!("--web.listen-address=127.0.0.1:{port}"));
     let program = Program::start(command, "Prometheus", true);
-    program.wait_for(Duration::from_secs(60), |line| {
+    program.wait_for(Duration::from_mins(1), |line| {
         line.contains("Server is ready to receive web requests").then_some(())
     });
     (program, format!("http://127.0.0.1:{port}"))
@@ -257,4 +276,24 @@ pub(crate) async fn until<T>(
         assert!(Instant::now() < deadline, "{url}: not within {within:?}; at last:\n{text}");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
+}
+
+fn exporter(arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
+    command.arg("diagnose").args(arguments).output().unwrap()
+}
+
+/// The JSON that `diagnose` prints.
+pub(crate) fn diagnose(arguments: &[&str]) -> serde_json::Value {
+    let output = exporter(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_ne!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What `diagnose` complains of, where it can read nothing.
+pub(crate) fn diagnose_error(arguments: &[&str]) -> String {
+    let output = exporter(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
 }

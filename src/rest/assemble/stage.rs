@@ -89,7 +89,11 @@ pub fn add_summary(stage: &mut Stage, summary: &TaskMetricDistributions) {
     measures.cpu_time.quantiles = summary.executor_cpu_time.nanos();
     measures.deserialize_time.quantiles = summary.executor_deserialize_time.millis();
     measures.gc_time.quantiles = summary.jvm_gc_time.millis();
-    measures.scheduler_delay.quantiles = summary.scheduler_delay.millis();
+    // Like `duration`, Spark's index of it takes failed and killed attempts
+    // for successful ones: with any of them its quantiles are of other tasks.
+    measures.scheduler_delay.quantiles = (stage.tasks.failed == 0 && stage.tasks.killed == 0)
+        .then(|| summary.scheduler_delay.millis())
+        .flatten();
     let read = &summary.shuffle_read_metrics;
     let write = &summary.shuffle_write_metrics;
     measures.fetch_wait_time.quantiles = read.fetch_wait_time.millis();

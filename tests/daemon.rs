@@ -1,0 +1,321 @@
+//! The daemon on recorded runs and on everything that can go wrong: nothing
+//! lost, nothing hung, each fault counted and said.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::fake_spark::{Answer, FakeSpark};
+use common::real::{daemon, get, prometheus, until};
+use common::{plain_log, recorded};
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// The value of the series whose line begins so.
+fn value(text: &str, series: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+}
+
+async fn ready(address: &str) {
+    for _ in 0..200 {
+        let response = reqwest::get(format!("{address}/-/ready")).await.unwrap();
+        if response.status().is_success() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("not ready");
+}
+
+#[tokio::test]
+async fn the_demo_shows_what_each_run_really_did() {
+    let mut arguments = vec!["--cluster.name".to_owned(), "demo".to_owned()];
+    for workload in ["hot_key", "healthy", "spill", "job_cancelled"] {
+        arguments.push("--event-log.dir".to_owned());
+        arguments.push(recorded(&format!("{workload}/4.3.0")).display().to_string());
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (mut exporter, address) = daemon(&arguments);
+    ready(&address).await;
+    let text = until(&format!("{address}/metrics"), SOON, |text| {
+        (text.matches("spark_application_info{").count() == 4).then(|| text.to_owned())
+    })
+    .await;
+    let findings: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("spark_finding{")).collect();
+    let of = |name: &str| {
+        findings.iter().filter(|line| line.contains(&format!("app_name=\"{name}\""))).count()
+    };
+    assert_eq!(of("orders-by-customer"), 1, "{findings:#?}");
+    assert_eq!(of("orders-daily"), 0, "{findings:#?}");
+    assert!(of("ledger-sort") >= 1, "{findings:#?}");
+    assert!(!text.contains("rule=\"job_failed\""), "a cancelled job has not failed");
+    let page = get(&address).await;
+    assert!(page.contains("orders-by-customer") && page.contains("data_skew"));
+    assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
+}
+
+#[tokio::test]
+async fn finished_runs_leave_when_their_retention_is_over_and_do_not_return() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&recorded("hot_key/4.3.0"), folder.path());
+    let (_exporter, address) =
+        daemon(&["--event-log.dir", folder.path().to_str().unwrap(), "--retention", "3s"]);
+    let metrics = format!("{address}/metrics");
+    until(&metrics, SOON, |text| text.contains("spark_finding{").then_some(())).await;
+    until(&metrics, SOON, |text| (!text.contains("spark_application_info{")).then_some(())).await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let text = get(&metrics).await;
+    assert!(!text.contains("spark_application_info{"), "the log is still there, and was read");
+    assert_eq!(value(&text, "spark_exporter_event_log_reads_total "), Some(1.0));
+}
+
+/// A directory that is not there yet, an empty one, one with bad logs among
+/// good ones: what can be read is, and the rest is counted with its reason.
+#[tokio::test]
+async fn bad_logs_cost_only_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.yml");
+    let logs = folder.path().join("logs");
+    let text = format!(
+        "clusters:\n- name: a\n  event_log_dirs: ['{}']\nintervals: {{event_log_dir: 1s}}\n",
+        logs.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let (_exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+    let metrics = format!("{address}/metrics");
+    let up =
+        format!("spark_exporter_target_up{{spark_cluster=\"a\",target=\"{}\"}} ", logs.display());
+    until(&metrics, SOON, |text| (value(text, &up) == Some(0.0)).then_some(())).await;
+
+    std::fs::create_dir(&logs).unwrap();
+    until(&metrics, SOON, |text| (value(text, &up) == Some(1.0)).then_some(())).await;
+
+    let good = plain_log("executor_idle_removed/4.3.0");
+    std::fs::write(logs.join("app-good"), &good).unwrap();
+    std::fs::write(logs.join("app-page"), "<html>\nSign in\n</html>\n").unwrap();
+    std::fs::write(logs.join("app-lz4.lz4"), b"LZ4Block\x15rest of it").unwrap();
+    std::fs::write(logs.join("app-going.inprogress"), &good).unwrap();
+    std::os::unix::fs::symlink("nowhere", logs.join("app-gone")).unwrap();
+    // Cut in the middle of a line, and in the middle of a zstd frame. Their
+    // ids are others, or they would be the same run.
+    let other = |id: &str| good.replace("\"App ID\":\"app-", &format!("\"App ID\":\"{id}-"));
+    let cut = other("cut");
+    std::fs::write(logs.join("app-cut"), &cut[..cut.len() * 2 / 3]).unwrap();
+    let frame = zstd::encode_all(other("frame").as_bytes(), 3).unwrap();
+    std::fs::write(logs.join("app-frame.zstd"), &frame[..frame.len() * 2 / 3]).unwrap();
+
+    let text = until(&metrics, SOON, |text| {
+        (text.matches("spark_application_info{").count() == 3).then(|| text.to_owned())
+    })
+    .await;
+    let text = until(&metrics, SOON, |_| {
+        (value(&text, "spark_exporter_applications_skipped{reason=\"in_progress\"} ") == Some(1.0))
+            .then(|| text.clone())
+    })
+    .await;
+    assert_eq!(
+        text.matches("spark_application_data_quality{").count(),
+        text.lines().filter(|line| line.starts_with("spark_application_data_quality{")).count()
+    );
+    for id in ["cut-", "frame-"] {
+        let marked = text.lines().any(|line| {
+            line.starts_with("spark_application_data_quality{")
+                && line.contains(&format!("app_id=\"{id}"))
+                && line.contains("reason=\"log_truncated\"")
+                && line.ends_with(" 1")
+        });
+        assert!(marked, "{id} is not marked as cut");
+    }
+    let failures = |reason: &str| {
+        value(
+            &text,
+            &format!("spark_exporter_event_log_read_failures_total{{reason=\"{reason}\"}} "),
+        )
+    };
+    assert_eq!(failures("not_an_event_log"), Some(1.0));
+    assert_eq!(failures("unsupported_codec"), Some(1.0));
+    // The two that cannot be read, and the link to nowhere.
+    assert_eq!(
+        value(&text, "spark_exporter_applications_skipped{reason=\"unreadable\"} "),
+        Some(3.0)
+    );
+}
+
+#[tokio::test]
+async fn the_same_id_in_two_clusters_is_two_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.yml");
+    let log = recorded("hot_key/4.3.0");
+    let text = format!(
+        "clusters:\n- name: east\n  event_log_dirs: ['{0}']\n- name: west\n  event_log_dirs: ['{0}']\n",
+        log.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let (_exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+    let text = until(&format!("{address}/metrics"), SOON, |text| {
+        (text.matches("spark_finding{").count() == 2).then(|| text.to_owned())
+    })
+    .await;
+    for cluster in ["east", "west"] {
+        assert!(text.contains(&format!("spark_finding{{spark_cluster=\"{cluster}\"")));
+    }
+}
+
+/// The server is down at the start, comes, and goes again.
+#[tokio::test]
+async fn a_server_that_is_down_is_said_to_be_and_tried_again() {
+    let (mut exporter, address) = daemon(&["--spark.url", "http://127.0.0.1:1"]);
+    let metrics = format!("{address}/metrics");
+    let text = until(&metrics, SOON, |text| {
+        let up =
+            "spark_exporter_target_up{spark_cluster=\"default\",target=\"http://127.0.0.1:1\"} ";
+        (value(text, up) == Some(0.0)).then(|| text.to_owned())
+    })
+    .await;
+    let errors = "spark_exporter_fetch_errors_total{endpoint=\"version\",kind=\"unreachable\"} ";
+    assert!(value(&text, errors) >= Some(1.0), "{text}");
+    ready(&address).await;
+    assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
+}
+
+/// What stands before Spark and is not Spark: each kind of answer has its
+/// class, and none of them stops the daemon.
+#[tokio::test]
+async fn answers_that_are_not_spark_s_are_classed() {
+    for (answer, kind) in [
+        (Answer::new(200, "text/html", "<html><body>Sign in</body></html>"), "not_json"),
+        (
+            Answer::new(302, "text/html", "")
+                .with("location", "https://login.example.org/?token=hunter2"),
+            "status",
+        ),
+        (Answer::new(503, "text/plain", "busy"), "status"),
+    ] {
+        let server = FakeSpark::start(move |_| answer.clone()).await;
+        let (_exporter, address) = daemon(&["--spark.url", &server.url("")]);
+        let errors =
+            format!("spark_exporter_fetch_errors_total{{endpoint=\"version\",kind=\"{kind}\"}} ");
+        let text = until(&format!("{address}/metrics"), SOON, |text| {
+            (value(text, &errors) >= Some(1.0)).then(|| text.to_owned())
+        })
+        .await;
+        assert!(!text.contains("hunter2"));
+    }
+}
+
+/// A secret given by file, header and configuration is in nothing that the
+/// daemon says: metrics, page, log.
+#[tokio::test]
+async fn secrets_reach_only_the_server_they_are_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let password = folder.path().join("password");
+    std::fs::write(&password, "hunter2\n").unwrap();
+    let config = folder.path().join("config.yml");
+    let server = FakeSpark::start(|_| Answer::new(401, "text/plain", "who are you")).await;
+    let text = format!(
+        "clusters:\n- name: a\n  urls: ['{}']\n  http_config:\n    basic_auth: {{username: reader, \
+         password_file: '{}'}}\n    http_headers:\n      X-Key: {{secrets: [hunter3]}}\n",
+        server.url(""),
+        password.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let (exporter, address) =
+        daemon(&["--config.file", config.to_str().unwrap(), "--log.level", "trace"]);
+    let metrics = until(&format!("{address}/metrics"), SOON, |text| {
+        let errors = "spark_exporter_fetch_errors_total{endpoint=\"version\",kind=\"status\"} ";
+        (value(text, errors) >= Some(1.0)).then(|| text.to_owned())
+    })
+    .await;
+    let asked = server.asked();
+    // "reader:hunter2" in base64.
+    let sent = |asked: &common::fake_spark::Asked| {
+        let headers = format!("{:?}", asked.headers);
+        headers.contains("cmVhZGVyOmh1bnRlcjI=") && headers.contains("hunter3")
+    };
+    assert!(asked.iter().any(sent), "the server got them: {asked:?}");
+    let page = get(&address).await;
+    let log = exporter.said().join("\n");
+    assert!(log.contains("source down"), "the fault is in the log: {log}");
+    for secret in ["hunter2", "hunter3", "cmVhZGVyOmh1bnRlcjI="] {
+        for (what, text) in [("metrics", &metrics), ("page", &page), ("log", &log)] {
+            assert!(!text.contains(secret), "{secret} is in the {what}:\n{text}");
+        }
+    }
+}
+
+/// Spark's clock may be ahead of ours: nothing is negative, nothing stays for
+/// ever.
+#[tokio::test]
+async fn a_clock_ahead_of_ours_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    // Every time in the log three days later.
+    let shift = |line: &str| {
+        let mut out = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find(":17960") {
+            let digits = &rest[at + 1..];
+            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+            out.push_str(&rest[..=at]);
+            match digits[..end].parse::<i64>() {
+                Ok(time) if end == 13 => out.push_str(&(time + 259_200_000).to_string()),
+                _ => out.push_str(&digits[..end]),
+            }
+            rest = &digits[end..];
+        }
+        out + rest
+    };
+    let log: String =
+        plain_log("executor_idle_removed/4.3.0").lines().map(|line| shift(line) + "\n").collect();
+    std::fs::write(folder.path().join("app-ahead"), log).unwrap();
+    let (_exporter, address) =
+        daemon(&["--event-log.dir", folder.path().to_str().unwrap(), "--retention", "4s"]);
+    let metrics = format!("{address}/metrics");
+    let text = until(&metrics, SOON, |text| {
+        text.contains("spark_application_info{").then(|| text.to_owned())
+    })
+    .await;
+    let negative: Vec<&str> =
+        text.lines().filter(|line| !line.starts_with('#') && line.contains("} -")).collect();
+    assert!(negative.is_empty(), "{negative:#?}");
+    until(&metrics, SOON, |text| (!text.contains("spark_application_info{")).then_some(())).await;
+}
+
+/// A real Prometheus scrapes the daemon and answers the query of the README.
+#[tokio::test]
+async fn a_real_prometheus_answers_what_is_wrong() {
+    let (_exporter, address) =
+        daemon(&["--event-log.dir", recorded("hot_key/4.3.0").to_str().unwrap()]);
+    let folder = tempfile::tempdir().unwrap();
+    let target = address.strip_prefix("http://").unwrap();
+    let (_prometheus, url) = prometheus(target, folder.path());
+    let query = "sort_desc(spark_finding_wall_seconds{severity!=\"info\"})";
+    let mut asked = reqwest::Url::parse(&format!("{url}/api/v1/query")).unwrap();
+    asked.query_pairs_mut().append_pair("query", query);
+    let answer = until(asked.as_str(), SOON, |text| {
+        let answer: serde_json::Value = serde_json::from_str(text).unwrap();
+        (!answer["data"]["result"].as_array().unwrap().is_empty()).then_some(answer)
+    })
+    .await;
+    let worst = &answer["data"]["result"][0];
+    assert_eq!(worst["metric"]["rule"], "data_skew");
+    assert_eq!(worst["metric"]["cause"], "hot_key");
+    let saved: f64 = worst["value"][1].as_str().unwrap().parse().unwrap();
+    assert!((1.0..40.0).contains(&saved), "{saved}");
+}

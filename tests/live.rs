@@ -1,0 +1,225 @@
+//! Against real Spark: a Standalone cluster with executors of their own, live
+//! drivers, History Servers. One Spark at a time, since two cores are all
+//! there may be.
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::agree;
+use common::poll_budget::{assert_within_budget, measure};
+use common::real::{self, Submitted, daemon, get, history_server, standalone, submit, until};
+use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
+use spark_exporter::diagnose::{Rule, diagnose};
+use spark_exporter::discover::{self, Role};
+use spark_exporter::eventlog::{self, ReadOptions};
+use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
+use spark_exporter::model::{Application, State};
+use spark_exporter::rest::applications::{self, Filter, Status};
+use spark_exporter::rest::{Api, completed};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The versions that tests run live: an old one in wide use and the newest.
+const VERSIONS: [&str; 2] = ["3.5.9", "4.3.0"];
+const NEWEST: &str = VERSIONS[1];
+
+/// Held by whichever test runs Spark.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+async fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().await
+}
+
+const MINUTES: Duration = Duration::from_mins(4);
+
+fn client(timeouts: Timeouts) -> HttpClient {
+    let limits = FetchLimits::from(&Limits::default());
+    HttpClient::new(&HttpConfig::default(), timeouts, limits).unwrap()
+}
+
+fn logs_of(directory: &Path) -> Vec<Application> {
+    let limits = Limits::default();
+    let options = ReadOptions { cluster: "default", limits: &limits };
+    let scan = eventlog::scan_directory(directory).unwrap();
+    assert!(scan.skipped.is_empty(), "{:?}", scan.skipped);
+    scan.logs.iter().map(|log| eventlog::read(log, &options).unwrap().application).collect()
+}
+
+/// All finished runs that a History Server lists, once it lists `count`.
+async fn runs_of(url: &str, count: usize) -> Vec<Application> {
+    let base: ServerUrl = url.parse().unwrap();
+    let client = client(Timeouts::HISTORY_SERVER);
+    let endpoint = discover::probe(&client, &base).await.unwrap();
+    assert_eq!(endpoint.role, Role::HistoryServer);
+    let api = Api::new(&client, &base);
+    let filter = Filter { status: Some(Status::Completed), ..Filter::default() };
+    let mut listed = Vec::new();
+    for _ in 0..60 {
+        listed = applications::get(&api, filter).await.unwrap();
+        if listed.len() >= count {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(listed.len(), count, "the History Server lists what was run");
+    let mut runs = Vec::new();
+    for application in &listed {
+        let attempt = application.latest().unwrap();
+        let options = completed::Options::default();
+        runs.push(completed::read(&api, application, attempt, options).await.unwrap());
+    }
+    runs
+}
+
+/// REST and log give the same model for the same run: an even one, one with
+/// failed and retried tasks of every sort, one with spill.
+#[tokio::test(flavor = "multi_thread")]
+async fn rest_and_log_agree() {
+    let _alone = alone().await;
+    for version in VERSIONS {
+        let folder = tempfile::tempdir().unwrap();
+        let (cluster, master) = standalone(version);
+        for workload in [&["task_failures"][..], &["spill", "--small"]] {
+            let mut run = submit(version, &master, folder.path(), &[], workload);
+            assert_eq!(run.program.end(MINUTES), 0, "{workload:?}");
+        }
+        drop(cluster);
+        let logs = logs_of(folder.path());
+        let (_server, url) = history_server(version, folder.path());
+        let runs = runs_of(&url, logs.len()).await;
+        assert_eq!(runs.len(), 2);
+        for rest in &runs {
+            let log = logs.iter().find(|log| log.id == rest.id).expect("the log of the run");
+            let all = agree::compare(log, rest);
+            assert!(
+                all.differences.is_empty(),
+                "Spark {version}, {}:\n{}",
+                log.name,
+                all.differences.join("\n")
+            );
+            assert!(all.compared > 200, "only {} numbers were there to compare", all.compared);
+            // Whoever asks the same of both gets the same answer.
+            let rules = |application: &Application| {
+                let diagnosis = diagnose(application, &Default::default());
+                let mut found: Vec<_> = diagnosis
+                    .findings
+                    .iter()
+                    .map(|finding| (finding.rule, finding.stage()))
+                    .collect();
+                found.sort();
+                found
+            };
+            assert_eq!(rules(log), rules(rest), "Spark {version}, {}", log.name);
+        }
+    }
+}
+
+/// A person starts the daemon beside a job that is skewed, and sees why it is
+/// slow while it still runs; when it has ended the same run is shown once,
+/// from its log.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skewed_stage_is_found_before_its_job_ends() {
+    let _alone = alone().await;
+    for version in VERSIONS {
+        let folder = tempfile::tempdir().unwrap();
+        let (_cluster, master) = standalone(version);
+        let Submitted { mut program, app_id, ui } =
+            submit(version, &master, folder.path(), &[], &["sleepy_live", "--seconds", "60"]);
+        let directory = folder.path().to_str().unwrap();
+        let (mut exporter, address) = daemon(&["--spark.url", &ui, "--event-log.dir", directory]);
+        let metrics = format!("{address}/metrics");
+
+        let finding = until(&metrics, Duration::from_secs(100), |text| {
+            text.lines()
+                .find(|line| {
+                    line.starts_with("spark_finding{") && line.contains("rule=\"data_skew\"")
+                })
+                .map(str::to_owned)
+        })
+        .await;
+        assert!(!program.has_ended(), "Spark {version}: found after the end only");
+        assert!(finding.contains(&format!("app_id=\"{app_id}\"")), "{finding}");
+        assert!(finding.contains("cause=\"hot_key\""), "{finding}");
+        let state = |text: &str, state: &str| {
+            let series = format!(
+                "spark_application_state{{spark_cluster=\"default\",app_id=\"{app_id}\",\
+                 attempt_id=\"\",state=\"{state}\"}} 1"
+            );
+            text.contains(&series)
+        };
+        assert!(state(&get(&metrics).await, "running"));
+        let page = get(&address).await;
+        assert!(page.contains(&app_id) && page.contains("data_skew"), "{page}");
+
+        assert_eq!(program.end(MINUTES), 0);
+        let text = until(&metrics, Duration::from_mins(2), |text| {
+            text.contains("source=\"event_log\"").then(|| text.to_owned())
+        })
+        .await;
+        assert!(!state(&text, "running"), "the finished reading took its place");
+        let runs = text.lines().filter(|line| line.starts_with("spark_application_info{")).count();
+        assert_eq!(runs, 1, "one run, however many sources show it");
+        assert!(text.contains("rule=\"data_skew\""), "and the log says the same");
+        assert_eq!(exporter.terminate(Duration::from_secs(15)), 0, "SIGTERM ends it well");
+    }
+}
+
+/// A driver with a thousand stages is asked little.
+#[tokio::test(flavor = "multi_thread")]
+async fn polling_a_driver_with_a_thousand_stages_stays_within_its_budget() {
+    let _alone = alone().await;
+    let folder = tempfile::tempdir().unwrap();
+    let workload = ["many_stages", "--stages", "1000", "--linger", "60"];
+    let run = submit(NEWEST, "local[2]", folder.path(), &[], &workload);
+    run.program.value("stages_done", MINUTES);
+    let measured = measure(&run.ui, 24, Duration::from_millis(300)).await;
+    println!(
+        "first poll {:?}; dearest minute {} bytes; normal cycles {:?}",
+        measured.first,
+        measured.bytes_of_dearest_minute(),
+        measured.normal().map(|cost| (cost.requests, cost.bytes)).max()
+    );
+    assert_within_budget(&measured);
+    assert!(measured.last.stages.len() >= 900, "{} stages", measured.last.stages.len());
+    assert_eq!(measured.last.state, State::Running);
+}
+
+/// `diagnose` of a History Server and of a live driver, and what it says of a
+/// server that is neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn diagnose_asks_servers_too() {
+    let _alone = alone().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (cluster, master) = standalone(NEWEST);
+    let mut run = submit(NEWEST, &master, folder.path(), &[], &["job_failed_caught"]);
+    let app_id = run.app_id.clone();
+    let live = real::diagnose(&[&run.ui, "--format", "json"]);
+    assert_eq!(live["applications"][0]["app_id"], app_id.as_str());
+    assert_eq!(live["applications"][0]["state"], "running");
+    assert_eq!(live["applications"][0]["source"], "driver");
+    assert_eq!(run.program.end(MINUTES), 0);
+    let master_page = cluster.web();
+    let error = real::diagnose_error(&[&master_page]);
+    assert!(error.contains("Standalone master"), "names what answered: {error}");
+    drop(cluster);
+
+    let (_server, url) = history_server(NEWEST, folder.path());
+    runs_of(&url, 1).await;
+    let finished = real::diagnose(&[&url, "--format", "json", "--app-id", &app_id]);
+    assert_eq!(finished["applications"][0]["source"], "history_server");
+    let rules: Vec<_> = finished["applications"][0]["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["rule"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(rules.contains(&Rule::JobFailed.as_str().to_owned()), "{rules:?}");
+
+    // And the daemon reads it from there, once.
+    let (_exporter, address) = daemon(&["--spark.url", &url]);
+    until(&format!("{address}/metrics"), Duration::from_mins(1), |text| {
+        text.contains("rule=\"job_failed\"").then_some(())
+    })
+    .await;
+}
