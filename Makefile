@@ -31,11 +31,10 @@ check: ## Format, lints, licences: no test, no network but crates.io
 
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
-	cargo test --locked --all-targets
-	cargo test --locked --doc
+	cargo test --locked
 
 bench: ## The figures of benches/README.md, as ratios in one run
-	cargo bench --locked
+	EVENT_LOGS=$$(benches/make_many_tasks) cargo bench --locked
 
 collection: ## Record the runs of examples/ again, with real Spark
 	tests/spark/record

@@ -1,52 +1,48 @@
-//! Reading the log of a finished application of 100,000 tasks, against
-//! `zstd -dc FILES | wc -l`: what a user would run to look at it at all.
+//! Reading and diagnosing the log of a finished application of 100,000 tasks,
+//! against `zstd -dc FILES | wc -l` (what a user would run to look at it at
+//! all) and against the first answer of a real History Server about it (what
+//! asking Spark itself would cost).
+//!
+//! Made by `make bench`, or by hand:
 //!
 //! ```sh
-//! benches/make_many_tasks             # once; needs Java 17, minutes
-//! cargo bench --bench event_log [PATH]
+//! EVENT_LOGS=$(benches/make_many_tasks) cargo bench --bench event_log
 //! ```
 //!
-//! Both sides run alternately in one process run, so that a busy machine slows
-//! both; the figure is the ratio of the medians.
+//! All sides run in one process run, so that a busy machine slows all of them;
+//! the figures are ratios of medians.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use spark_exporter::config::Limits;
+use spark_exporter::config::{Limits, Thresholds};
+use spark_exporter::diagnose::diagnose;
 use spark_exporter::eventlog::{LogFiles, ReadOptions, locate, read};
 
 const ROUNDS: usize = 7;
 
+/// The version whose History Server answers, as in `make_many_tasks`.
+const SPARK: &str = "4.3.0";
+
 fn main() -> ExitCode {
-    let Some(path) = path() else {
-        println!("no log to read: make one with benches/make_many_tasks, or give its path");
-        return ExitCode::SUCCESS;
+    let Some(directory) = std::env::var_os("EVENT_LOGS").map(PathBuf::from) else {
+        println!("set EVENT_LOGS to what benches/make_many_tasks prints, or run make bench");
+        return ExitCode::FAILURE;
     };
-    match compare(&path) {
+    match compare(&directory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("{}: {error}", path.display());
+            println!("{}: {error}", directory.display());
             ExitCode::FAILURE
         }
     }
 }
 
-/// From the command line, the environment, or where `make_many_tasks` puts
-/// it.
-fn path() -> Option<PathBuf> {
-    let argument = std::env::args_os().skip(1).find(|argument| argument != "--bench");
-    if let Some(path) = argument.or_else(|| std::env::var_os("EVENT_LOG")) {
-        return Some(path.into());
-    }
-    let made =
-        PathBuf::from(std::env::var_os("HOME")?).join(".cache/spark-exporter/bench/many_tasks");
-    made.exists().then_some(made)
-}
-
-fn compare(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+fn compare(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let scan = locate(path)?;
     let log = scan.logs.first().ok_or("no event log in it")?;
     let limits = Limits::default();
@@ -55,7 +51,9 @@ fn compare(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
     for round in 0..ROUNDS {
         let began = Instant::now();
         let outcome = read(log, &options)?;
+        let diagnosis = diagnose(&outcome.application, &Thresholds::default());
         ours.push(began.elapsed());
+        drop(diagnosis);
         if round == 0 {
             let tasks: u64 =
                 outcome.application.stages.iter().map(|stage| stage.tasks.succeeded).sum();
@@ -73,11 +71,60 @@ fn compare(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
         theirs.push(count_lines(log)?);
     }
     let (ours, theirs) = (median(ours), median(theirs));
-    println!("eventlog::read             {ours:>10.3?}  (median of {ROUNDS})");
-    println!("zstd -dc FILES | wc -l     {theirs:>10.3?}");
-    println!("ratio                      {:>10.2}", ours.as_secs_f64() / theirs.as_secs_f64());
+    println!("read and diagnose            {ours:>10.3?}  (median of {ROUNDS})");
+    println!("zstd -dc FILES | wc -l       {theirs:>10.3?}");
+    println!("  we take so many times that {:>10.2}", ours.as_secs_f64() / theirs.as_secs_f64());
     println!("peak memory: {}", peak_memory());
+    let server = first_answer(path)?;
+    println!("History Server, first /stages {server:>9.3?}");
+    println!("  that takes so many times us {:>9.1}", server.as_secs_f64() / ours.as_secs_f64());
     Ok(())
+}
+
+/// How long a History Server that was just started takes for its first answer
+/// about the stages of the application.
+fn first_answer(directory: &Path) -> Result<Duration, Box<dyn std::error::Error>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spark/cluster");
+    let mut server = Command::new(script)
+        .args(["history", "--spark", SPARK, "--log-dir"])
+        .arg(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let result = ask(&mut server);
+    // It ends when its standard input closes.
+    drop(server.stdin.take());
+    server.wait()?;
+    result
+}
+
+fn ask(server: &mut Child) -> Result<Duration, Box<dyn std::error::Error>> {
+    let output = server.stdout.take().ok_or("no output")?;
+    let url = BufReader::new(output)
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|line| line != "ready=true")
+        .find_map(|line| line.strip_prefix("history=").map(str::to_owned))
+        .ok_or("the History Server did not start")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let api = format!("{url}/api/v1/applications");
+        let id = loop {
+            let listed: serde_json::Value =
+                serde_json::from_str(&reqwest::get(&api).await?.text().await?)?;
+            if let Some(id) = listed[0]["id"].as_str() {
+                break id.to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        let began = Instant::now();
+        let stages = reqwest::get(format!("{api}/{id}/stages?details=false")).await?;
+        if !stages.status().is_success() {
+            return Err(stages.status().to_string().into());
+        }
+        stages.bytes().await?;
+        Ok(began.elapsed())
+    })
 }
 
 fn count_lines(log: &LogFiles) -> Result<Duration, Box<dyn std::error::Error>> {

@@ -2,6 +2,8 @@
 //! drivers, History Servers. One Spark at a time, since two cores are all
 //! there may be.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::path::Path;
@@ -10,7 +12,7 @@ use std::time::Duration;
 use common::agree;
 use common::poll_budget::{assert_within_budget, measure};
 use common::real::{self, Submitted, daemon, get, history_server, standalone, submit, until};
-use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
+use spark_exporter::config::{HttpConfig, Limits, ServerUrl, Thresholds};
 use spark_exporter::diagnose::{Rule, diagnose};
 use spark_exporter::discover::{self, Role};
 use spark_exporter::eventlog::{self, ReadOptions};
@@ -67,7 +69,7 @@ async fn runs_of(url: &str, count: usize) -> Vec<Application> {
     for application in &listed {
         let attempt = application.latest().unwrap();
         let options = completed::Options::default();
-        runs.push(completed::read(&api, application, attempt, options).await.unwrap());
+        runs.push(completed::read(&api, "default", application, attempt, options).await.unwrap());
     }
     runs
 }
@@ -101,7 +103,7 @@ async fn rest_and_log_agree() {
             assert!(all.compared > 200, "only {} numbers were there to compare", all.compared);
             // Whoever asks the same of both gets the same answer.
             let rules = |application: &Application| {
-                let diagnosis = diagnose(application, &Default::default());
+                let diagnosis = diagnose(application, &Thresholds::default());
                 let mut found: Vec<_> = diagnosis
                     .findings
                     .iter()

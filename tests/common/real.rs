@@ -120,6 +120,9 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         drop(self.stdin.take());
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
         self.signal("-TERM");
         let deadline = Instant::now() + Duration::from_secs(10);
         while Instant::now() < deadline {
@@ -219,7 +222,7 @@ pub(crate) fn submit(
 /// Our daemon on a free port, and its address.
 pub(crate) fn daemon(arguments: &[&str]) -> (Program, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
-    command.args(arguments).args(["--web.listen-address", "127.0.0.1:0", "--log.level", "debug"]);
+    command.args(arguments).args(["--web.listen-address", "127.0.0.1:0", "--log.level", "trace"]);
     let program = Program::start(command, "spark-exporter", true);
     let address = program.wait_for(Duration::from_secs(20), |line| {
         let (_, rest) = line.split_once("address=")?;

@@ -78,9 +78,12 @@ fn one(page: &mut String, finding: &Finding) -> std::fmt::Result {
         "<span class=\"pill {severity}\">{severity}</span> {}",
         Escaped(&finding.headline)
     )?;
-    if let Some(wall) = finding.impact.wall {
-        write!(page, " <span class=\"save\">costs about {}</span>", span(wall))?;
+    // The words that labels and docs use, to look the finding up by.
+    write!(page, " <span class=\"rule\">{}", finding.rule.as_str())?;
+    if let Some(cause) = finding.cause {
+        write!(page, " / {}", cause.as_str())?;
     }
+    page.push_str("</span>");
     if finding.severity >= Severity::Warning
         && let Some(advice) = finding.advice.first()
     {
