@@ -40,4 +40,4 @@ collection: ## Record the runs of examples/ again, with real Spark
 	tests/spark/record
 
 docs: ## Write the generated documentation again
-	UPDATE_DOCS=1 cargo test --locked --quiet --test metrics_docs
+	UPDATE_DOCS=1 cargo test --locked --quiet --test docs

@@ -1,5 +1,6 @@
-//! `docs/metrics.md` is made from the catalogue. `UPDATE_DOCS=1 cargo test
-//! --test metrics_docs` writes it; otherwise this test compares.
+//! Documentation that is made: `docs/metrics.md` from the catalogue, the
+//! example of the README from the program. `make docs` writes it; here it is
+//! compared.
 
 use std::fmt::Write;
 
@@ -19,7 +20,7 @@ fn the_page_of_metrics_is_what_the_catalogue_says() {
     assert!(
         found == expected,
         "docs/metrics.md is not what the catalogue says: \
-         run `UPDATE_DOCS=1 cargo test --test metrics_docs`"
+         run make docs"
     );
 }
 
@@ -52,7 +53,7 @@ fn page(limits: &Limits) -> String {
         out,
         "# Metrics
 
-<!-- Made from the catalogue: UPDATE_DOCS=1 cargo test --test metrics_docs -->
+<!-- Made from the catalogue: make docs -->
 
 Every metric of `/metrics`, in both text formats. Times are seconds, sizes are
 bytes, ratios are plain numbers. A series is absent where the source cannot
@@ -150,4 +151,47 @@ fn section(out: &mut String, scope: Scope) {
         )
         .expect("a String takes it");
     }
+}
+
+/// The example of the README is what the program prints.
+#[test]
+fn the_readme_shows_what_diagnose_prints() {
+    const BEGIN: &str = "<!-- what diagnose prints: begin -->\n";
+    const END: &str = "<!-- what diagnose prints: end -->";
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_spark-exporter"))
+        .args(["diagnose", "examples/logs/hot_key/4.3.0"])
+        .output()
+        .expect("the program runs");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let fresh = format!("```text\n$ spark-exporter diagnose examples/logs/hot_key/4.3.0\n{printed}```\n");
+    let readme = std::fs::read_to_string("README.md").expect("README.md");
+    let (before, rest) = readme.split_once(BEGIN).expect("the begin mark");
+    let (shown, after) = rest.split_once(END).expect("the end mark");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write("README.md", format!("{before}{BEGIN}{fresh}{END}{after}"))
+            .expect("README.md can be written");
+    } else {
+        assert_eq!(shown, fresh, "README.md is out of date: make docs");
+    }
+}
+
+/// Every word of a closed list that becomes a label value has its series from
+/// the start, so that `rate()` sees the first increase.
+#[test]
+fn the_words_of_labels_are_those_the_parts_use() {
+    use spark_exporter::fetch::FetchErrorKind;
+    use spark_exporter::telemetry::{FETCH_ERROR_KINDS, LOG_FAILURES};
+    for kind in FetchErrorKind::ALL {
+        assert!(FETCH_ERROR_KINDS.contains(&kind.as_str()), "{}", kind.as_str());
+    }
+    assert_eq!(FETCH_ERROR_KINDS.len(), FetchErrorKind::ALL.len());
+    let source = std::fs::read_to_string("src/eventlog/read.rs").expect("the source");
+    let (_, body) = source.split_once("pub fn reason(&self)").expect("ReadError::reason");
+    let (body, _) = body.split_once("\n    }\n").expect("its end");
+    let words: Vec<&str> = body.split('"').skip(1).step_by(2).collect();
+    assert!(words.len() >= 5, "{words:?}");
+    for word in &words {
+        assert!(LOG_FAILURES.contains(word), "{word} has no series from the start");
+    }
+    assert_eq!(words.len(), LOG_FAILURES.len());
 }
