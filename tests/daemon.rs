@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use common::fake_spark::{Answer, FakeSpark};
 use common::real::{daemon, get, prometheus, until};
+use common::recorded_server::{answer, folder};
 use common::{plain_log, recorded};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -218,6 +219,64 @@ async fn answers_that_are_not_spark_s_are_classed() {
         .await;
         assert!(!text.contains("hunter2"));
     }
+}
+
+/// Of three applications that a History Server lists one is gone when asked
+/// for and one answers half a body: both are counted and tried again, a few
+/// times; the third is read once, however often the list is.
+#[tokio::test]
+async fn one_bad_application_costs_only_itself() {
+    let recorded = folder("4.3.0", "hot_key");
+    let list = std::fs::read_to_string(recorded.join("applications.json")).unwrap();
+    let good = "app-20261130040127-0000";
+    let server = FakeSpark::start(move |asked| {
+        if asked.target.contains("status=running") {
+            return Answer::json("[]");
+        }
+        if asked.target.starts_with("/api/v1/applications?") {
+            let one = list.trim().trim_start_matches('[').trim_end_matches(']');
+            let (gone, cut) = (one.replace(good, "app-gone"), one.replace(good, "app-cut"));
+            return Answer::json(format!("[{gone},{cut},{one}]"));
+        }
+        if asked.target.contains("app-gone") {
+            return Answer::not_found("no such app: app-gone");
+        }
+        if asked.target.contains("app-cut") {
+            return Answer::cut("[ { \"jobId\" : 1, \"na");
+        }
+        answer(&recorded, asked)
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.yml");
+    let text = format!(
+        "clusters:\n- name: a\n  history_servers: ['{}']\nintervals: {{history_server: 5s}}\n\
+         read: {{lookback: 36500d}}\n",
+        server.url("")
+    );
+    std::fs::write(&config, text).unwrap();
+    let (_exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+    let metrics = format!("{address}/metrics");
+    let found = |text: &str| {
+        let skipped = "spark_exporter_applications_skipped{reason=\"unreadable\"} ";
+        text.contains("rule=\"data_skew\"") && value(text, skipped) == Some(2.0)
+    };
+    until(&metrics, SOON, |text| found(text).then_some(())).await;
+    let asked =
+        |part: &str| server.asked().iter().filter(|asked| asked.target.contains(part)).count();
+    let lists = asked("status=completed");
+    tokio::time::sleep(Duration::from_secs(22)).await;
+    assert!(asked("status=completed") >= lists + 3, "the list is asked for at its interval");
+    assert_eq!(asked(&format!("{good}/stages?")), 1, "a run is read once");
+    assert_eq!(asked("app-gone/"), 3, "given up after three tries");
+    let text = get(&metrics).await;
+    assert!(found(&text), "and still counted as not covered");
+    let errors = |kind: &str| {
+        let series =
+            format!("spark_exporter_fetch_errors_total{{endpoint=\"jobs\",kind=\"{kind}\"}} ");
+        value(&text, &series)
+    };
+    assert_eq!(errors("unknown_application"), Some(3.0));
 }
 
 /// A secret given by file, header and configuration is in nothing that the

@@ -163,7 +163,8 @@ fn the_readme_shows_what_diagnose_prints() {
         .output()
         .expect("the program runs");
     let printed = String::from_utf8(output.stdout).expect("text");
-    let fresh = format!("```text\n$ spark-exporter diagnose examples/logs/hot_key/4.3.0\n{printed}```\n");
+    let fresh =
+        format!("```text\n$ spark-exporter diagnose examples/logs/hot_key/4.3.0\n{printed}```\n");
     let readme = std::fs::read_to_string("README.md").expect("README.md");
     let (before, rest) = readme.split_once(BEGIN).expect("the begin mark");
     let (shown, after) = rest.split_once(END).expect("the end mark");

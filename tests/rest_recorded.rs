@@ -1,13 +1,12 @@
 //! Whole runs, as a real History Server told them (tests/fixtures/rest, made
 //! by `tests/spark/record`), read the way the daemon would read them.
 
-#[path = "common/fake_spark.rs"]
-mod fake_spark;
+mod common;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fake_spark::{Answer, Asked, FakeSpark};
+use common::fake_spark::FakeSpark;
+use common::recorded_server::{answer, folder};
 use serde_json::Value;
 use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
@@ -15,38 +14,6 @@ use spark_exporter::model::{Application, FailureClass, State};
 use spark_exporter::rest::Api;
 use spark_exporter::rest::applications::{self, Filter};
 use spark_exporter::rest::completed::{self, Options};
-
-/// The recorded answer to a question, as the server would give it: filtered
-/// by the task status that is asked for, and cut to the length.
-fn answer(folder: &Path, asked: &Asked) -> Answer {
-    let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
-    let parameter =
-        |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-    let parts: Vec<&str> = path.trim_start_matches("/api/v1/").split('/').collect();
-    let name = match parts.as_slice() {
-        ["applications", _, "stages", stage, attempt, kind] => format!("{kind}_{stage}_{attempt}"),
-        ["applications", _, rest @ ..] if !rest.is_empty() => rest.join("_"),
-        other => other.join("_"),
-    };
-    if let Ok(text) = std::fs::read_to_string(folder.join(format!("{name}.404.txt"))) {
-        return Answer::not_found(&text);
-    }
-    let Ok(text) = std::fs::read_to_string(folder.join(format!("{name}.json"))) else {
-        return Answer::new(404, "text/html", "<h1>Not Found</h1>");
-    };
-    if !name.starts_with("taskList") {
-        return Answer::json(text);
-    }
-    let mut tasks: Vec<Value> = serde_json::from_str(&text).expect("a list of tasks");
-    let status = parameter("status").expect("always said");
-    tasks.retain(|task| task["status"].as_str().is_some_and(|s| s.eq_ignore_ascii_case(status)));
-    tasks.truncate(parameter("length").and_then(|text| text.parse().ok()).expect("always said"));
-    Answer::json(Value::from(tasks).to_string())
-}
-
-fn folder(version: &str, run: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/rest", version, run].iter().collect()
-}
 
 async fn read(version: &str, run: &str) -> Application {
     let folder = folder(version, run);

@@ -194,12 +194,12 @@ fn compare(
     Some(Compared { what, value, typical: usual, ratio, unit })
 }
 
-/// `12x the median of 200` or `5.0x the mean of the other 7`.
+/// `12x the median of 200 tasks` or `5.0x the mean of the other 7`.
 pub(super) fn against(view: &StageView<'_>, slow: &Slow<'_>) -> String {
     let n = view.stage.tasks.succeeded;
     let ratio = super::humane::ratio(slow.ratio);
     if n >= ENOUGH_FOR_A_MEDIAN {
-        format!("{ratio} the median of {}", super::humane::number(n))
+        format!("{ratio} the median of {} tasks", super::humane::number(n))
     } else {
         let others = if slow.is_running() { n } else { n.saturating_sub(1) };
         match others {

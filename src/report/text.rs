@@ -180,7 +180,7 @@ fn conclusion(application: &Application, findings: &[Finding]) -> String {
     if let (false, Some(run)) = (saved.is_zero(), application.duration()) {
         let _ = write!(
             line,
-            "; without them it would take up to {} less of {}",
+            "; up to {} of {} could be saved",
             humane::duration(saved),
             humane::duration(run)
         );

@@ -61,6 +61,9 @@ struct Cycle {
     requests: u64,
     bytes: u64,
     skipped: HashMap<&'static str, u64>,
+    /// Whether the connection broke at the last run: at the next one as well,
+    /// and it is the server's fault.
+    broke: bool,
 }
 
 /// Lists and reads until told to stop.
@@ -186,7 +189,7 @@ impl Reader {
     }
 
     /// Reads one run. An error that is the server's, not the run's, ends the
-    /// cycle.
+    /// cycle: a connection that breaks at two runs in a row.
     async fn read(
         &mut self,
         application: &ApplicationInfo,
@@ -217,6 +220,7 @@ impl Reader {
         cycle.bytes += api.meter().wire_bytes();
         match result {
             Ok(run) => {
+                cycle.broke = false;
                 if self.place.take_in(run).await == Offer::NoRoom {
                     *cycle.skipped.entry("limit").or_default() += 1;
                 } else {
@@ -224,8 +228,9 @@ impl Reader {
                 }
                 Ok(())
             }
-            Err(error) if is_of_the_server(error.kind) => Err(error),
-            Err(_) => {
+            Err(error) if error.kind == FetchErrorKind::Unreachable && cycle.broke => Err(error),
+            Err(error) => {
+                cycle.broke = error.kind == FetchErrorKind::Unreachable;
                 let tries = match self.readings.get(&listed) {
                     Some(Reading::Failed { tries }) => tries + 1,
                     _ => 1,
@@ -236,11 +241,6 @@ impl Reader {
             }
         }
     }
-}
-
-/// Whether the next run would fail the same way.
-fn is_of_the_server(kind: FetchErrorKind) -> bool {
-    kind == FetchErrorKind::Unreachable
 }
 
 fn attempt_id(attempt: &ApplicationAttemptInfo) -> Option<String> {

@@ -34,7 +34,7 @@ fn a_hot_key_is_skew() {
     assert_eq!(
         finding.headline,
         format!(
-            "Stage 1.0: one task ran 40 s, 20x the median of 16, and had 20x the records: {} could \
+            "Stage 1.0: one task ran 40 s, 20x the median of 16 tasks, and had 20x the records: {} could \
              be saved",
             humane::duration(finding.impact.wall.expect("a saving"))
         )
