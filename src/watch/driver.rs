@@ -1,17 +1,12 @@
 //! A running driver: polled at its interval until it is gone.
 
-use std::time::Instant;
-
 use jiff::Timestamp;
 
 use super::schedule::Pace;
-use super::source::Place;
+use super::source::{Cycle, Place};
 use crate::config::ServerUrl;
-use crate::fetch::FetchError;
 use crate::model::{Application, State};
 use crate::rest::running::RunningApplication;
-use crate::telemetry::TargetId;
-use crate::telemetry::events::{CycleFinished, SourceUnreachable};
 
 /// Failed cycles in a row after which a driver is taken to be gone: one that
 /// is busy collecting garbage misses one or two.
@@ -25,51 +20,31 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     let mut reader = RunningApplication::new(place.cluster.as_ref(), url.clone());
     let mut last: Option<Application> = None;
     loop {
-        let started = Instant::now();
-        let result = reader.poll(&place.clients.driver, Timestamp::now()).await;
-        let success = result.is_ok();
-        let wait = match result {
+        let mut cycle = Cycle::start();
+        match reader.poll(&place.clients.driver, Timestamp::now()).await {
             Ok(application) => {
                 if let Some(before) = last.take_if(|before| !is_same_run(before, &application)) {
                     leave(&place, before).await;
                 }
                 last = Some(application.clone());
                 place.take_in(application).await;
-                pace.after_success()
             }
             Err(error) => {
-                let wait = pace.after_failure(error.retry_after);
-                tell(&place, &target, &error, wait);
-                if pace.failures() >= GONE_AFTER
+                cycle.failure = Some(error.into());
+                if pace.failures() + 1 >= GONE_AFTER
                     && let Some(application) = last.take()
                 {
                     leave(&place, application).await;
                     reader = RunningApplication::new(place.cluster.as_ref(), url.clone());
                 }
-                wait
             }
-        };
-        let cost = reader.cost();
-        CycleFinished {
-            target: target.clone(),
-            success,
-            at: Timestamp::now(),
-            duration: started.elapsed(),
-            requests: cost.requests,
-            bytes: cost.bytes,
-            skipped: Vec::new(),
         }
-        .emit(place.telemetry());
-        place.cycle_ended();
-        if place.wait(wait).await.is_break() {
+        cycle.requests = reader.cost().requests;
+        cycle.bytes = reader.cost().bytes;
+        if place.end_cycle(&target, &mut pace, cycle).await.is_break() {
             return;
         }
     }
-}
-
-fn tell(place: &Place, target: &TargetId, error: &FetchError, wait: std::time::Duration) {
-    SourceUnreachable { target: target.clone(), message: error.to_string(), retry_in: Some(wait) }
-        .emit(place.telemetry());
 }
 
 fn is_same_run(one: &Application, other: &Application) -> bool {

@@ -6,16 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use futures_util::StreamExt;
-use jiff::Timestamp;
-
 use super::schedule::Pace;
-use super::source::Place;
+use super::source::{Cycle, Place};
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions};
-use crate::telemetry::events::{
-    CycleFinished, LogFailed, LogRead, SourceProbed, SourceUnreachable,
-};
+use crate::telemetry::events::{LogFailed, LogRead, SourceProbed};
+use futures_util::StreamExt;
 
 /// A log as it was when it was read: it is read again only if it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,39 +29,19 @@ pub(super) async fn watch(place: Place, directory: PathBuf) {
     let mut readings: HashMap<PathBuf, Reading> = HashMap::new();
     let mut known = false;
     loop {
-        let started = Instant::now();
-        let result = scan(directory.clone()).await;
-        let success = result.is_ok();
-        let mut skipped = Vec::new();
-        let wait = match result {
-            Ok(logs) => {
+        let mut cycle = Cycle::start();
+        match scan(directory.clone()).await {
+            Ok(found) => {
                 if !known {
                     known = true;
                     SourceProbed { target: target.clone(), kind: "event_log", spark_version: None }
-                        .emit(&place.watcher.telemetry);
+                        .emit(place.telemetry());
                 }
-                skipped = cycle(&place, logs, &mut readings).await;
-                pace.after_success()
+                read_new(&place, found, &mut readings, &mut cycle).await;
             }
-            Err(message) => {
-                let wait = pace.after_failure(None);
-                SourceUnreachable { target: target.clone(), message, retry_in: Some(wait) }
-                    .emit(&place.watcher.telemetry);
-                wait
-            }
-        };
-        CycleFinished {
-            target: target.clone(),
-            success,
-            at: Timestamp::now(),
-            duration: started.elapsed(),
-            requests: 0,
-            bytes: 0,
-            skipped,
+            Err(message) => cycle.failure = Some(message.into()),
         }
-        .emit(&place.watcher.telemetry);
-        place.cycle_ended();
-        if place.wait(wait).await.is_break() {
+        if place.end_cycle(&target, &mut pace, cycle).await.is_break() {
             return;
         }
     }
@@ -92,12 +68,13 @@ async fn scan(directory: PathBuf) -> Result<Found, String> {
     tokio::task::spawn_blocking(scan).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Reads what is new, newest first, and says what was left out and why.
-async fn cycle(
+/// Reads what is new, newest first, and counts what was left out and why.
+async fn read_new(
     place: &Place,
     found: Found,
     readings: &mut HashMap<PathBuf, Reading>,
-) -> Vec<(&'static str, u64)> {
+    cycle: &mut Cycle,
+) {
     let watcher = &place.watcher;
     let Found { mut logs, unreadable } = found;
     logs.sort_by_key(|log| std::cmp::Reverse(log.modified));
@@ -105,7 +82,6 @@ async fn cycle(
     readings.retain(|path, _| logs.iter().any(|log| log.path == *path));
 
     let lookback = watcher.config.read.lookback.map(|span| SystemTime::now() - span.get());
-    let mut left_out: HashMap<&'static str, u64> = HashMap::new();
     let mut to_read = Vec::new();
     for log in logs {
         let reason = if log.in_progress == Some(true) || still_appears(&log) {
@@ -122,7 +98,7 @@ async fn cycle(
             }
         };
         if let Some(reason) = reason {
-            *left_out.entry(reason).or_default() += 1;
+            cycle.skip(reason, 1);
         }
     }
 
@@ -136,7 +112,7 @@ async fn cycle(
         .await;
     for (log, skipped) in results {
         if let Some(reason) = skipped {
-            *left_out.entry(reason).or_default() += 1;
+            cycle.skip(reason, 1);
         }
         // A run for which there was no room is read again when there is.
         if skipped != Some("limit") {
@@ -144,10 +120,7 @@ async fn cycle(
             readings.insert(log.path, reading);
         }
     }
-    if unreadable > 0 {
-        *left_out.entry("unreadable").or_default() += unreadable;
-    }
-    left_out.into_iter().collect()
+    cycle.skip("unreadable", unreadable);
 }
 
 impl Reading {

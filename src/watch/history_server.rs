@@ -5,20 +5,19 @@
 //! growth of their log would make the next answer replay it again.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::Offer;
 use super::schedule::Pace;
-use super::source::Place;
+use super::source::{Cycle, Place};
 use crate::config::ServerUrl;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::RunId;
 use crate::rest::Api;
 use crate::rest::applications::{self, ApplicationAttemptInfo, ApplicationInfo, Filter, Status};
 use crate::rest::completed;
-use crate::telemetry::events::{CycleFinished, SourceUnreachable};
 
 /// Runs that ended longer ago are not read, unless `read.lookback` says so.
 const LOOKBACK: Duration = Duration::from_hours(24);
@@ -53,14 +52,6 @@ struct Reader {
     /// Whether runs of the last list are still to be read: the window must
     /// not move past them.
     behind: bool,
-}
-
-/// What one cycle did.
-#[derive(Debug, Default)]
-struct Cycle {
-    requests: u64,
-    bytes: u64,
-    skipped: HashMap<&'static str, u64>,
     /// Whether the connection broke at the last run: at the next one as well,
     /// and it is the server's fault.
     broke: bool,
@@ -70,45 +61,27 @@ struct Cycle {
 pub(super) async fn watch(place: Place, url: ServerUrl) {
     let target = place.target(&url);
     let mut pace = Pace::new(place.watcher.config.intervals.history_server.get(), &target.target);
-    let mut reader =
-        Reader { place, url, readings: HashMap::new(), latest_end: None, behind: true };
+    let mut reader = Reader {
+        place,
+        url,
+        readings: HashMap::new(),
+        latest_end: None,
+        behind: true,
+        broke: false,
+    };
     loop {
-        let started = Instant::now();
-        let mut cycle = Cycle::default();
-        let result = reader.cycle(&mut cycle, started).await;
-        let success = result.is_ok();
-        let wait = match result {
-            Ok(()) => pace.after_success(),
-            Err(error) => {
-                let wait = pace.after_failure(error.retry_after);
-                SourceUnreachable {
-                    target: target.clone(),
-                    message: error.to_string(),
-                    retry_in: Some(wait),
-                }
-                .emit(reader.place.telemetry());
-                wait
-            }
-        };
-        CycleFinished {
-            target: target.clone(),
-            success,
-            at: Timestamp::now(),
-            duration: started.elapsed(),
-            requests: cycle.requests,
-            bytes: cycle.bytes,
-            skipped: cycle.skipped.into_iter().collect(),
+        let mut cycle = Cycle::start();
+        if let Err(error) = reader.read_new(&mut cycle).await {
+            cycle.failure = Some(error.into());
         }
-        .emit(reader.place.telemetry());
-        reader.place.cycle_ended();
-        if reader.place.wait(wait).await.is_break() {
+        if reader.place.end_cycle(&target, &mut pace, cycle).await.is_break() {
             return;
         }
     }
 }
 
 impl Reader {
-    async fn cycle(&mut self, cycle: &mut Cycle, started: Instant) -> Result<(), FetchError> {
+    async fn read_new(&mut self, cycle: &mut Cycle) -> Result<(), FetchError> {
         let api = Api::new(&self.place.clients.history_server, &self.url);
         let listed = self.list(&api, cycle).await;
         cycle.requests += api.meter().requests();
@@ -123,13 +96,13 @@ impl Reader {
             match self.readings.get(&listed) {
                 Some(Reading::Done) => continue,
                 Some(Reading::Failed { tries }) if *tries >= TRIES => {
-                    *cycle.skipped.entry("unreadable").or_default() += 1;
+                    cycle.skip("unreadable", 1);
                     continue;
                 }
                 _ => {}
             }
-            if started.elapsed() > CYCLE_BUDGET || self.place.stop.is_cancelled() {
-                *cycle.skipped.entry("waiting").or_default() += 1;
+            if cycle.started.elapsed() > CYCLE_BUDGET || self.place.stop.is_cancelled() {
+                cycle.skip("waiting", 1);
                 continue;
             }
             self.read(&application, &attempt, listed, cycle).await?;
@@ -155,7 +128,7 @@ impl Reader {
             .iter()
             .filter(|application| application.latest().is_some_and(|last| !last.is_completed()))
             .count();
-        cycle.skipped.insert("running_on_history_server", going as u64);
+        cycle.skip("running_on_history_server", going as u64);
 
         let lookback = config.read.lookback.map_or(LOOKBACK, crate::config::Span::get);
         let oldest = before(Timestamp::now(), lookback);
@@ -208,7 +181,7 @@ impl Reader {
             return Ok(());
         }
         if watcher.registry().len() >= watcher.config.limits.applications {
-            *cycle.skipped.entry("limit").or_default() += 1;
+            cycle.skip("limit", 1);
             return Ok(());
         }
         let api = Api::new(&self.place.clients.history_server, &self.url);
@@ -220,23 +193,23 @@ impl Reader {
         cycle.bytes += api.meter().wire_bytes();
         match result {
             Ok(run) => {
-                cycle.broke = false;
+                self.broke = false;
                 if self.place.take_in(run).await == Offer::NoRoom {
-                    *cycle.skipped.entry("limit").or_default() += 1;
+                    cycle.skip("limit", 1);
                 } else {
                     self.readings.insert(listed, Reading::Done);
                 }
                 Ok(())
             }
-            Err(error) if error.kind == FetchErrorKind::Unreachable && cycle.broke => Err(error),
+            Err(error) if error.kind == FetchErrorKind::Unreachable && self.broke => Err(error),
             Err(error) => {
-                cycle.broke = error.kind == FetchErrorKind::Unreachable;
+                self.broke = error.kind == FetchErrorKind::Unreachable;
                 let tries = match self.readings.get(&listed) {
                     Some(Reading::Failed { tries }) => tries + 1,
                     _ => 1,
                 };
                 self.readings.insert(listed, Reading::Failed { tries });
-                *cycle.skipped.entry("unreadable").or_default() += 1;
+                cycle.skip("unreadable", 1);
                 Ok(())
             }
         }

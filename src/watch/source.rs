@@ -1,7 +1,7 @@
 //! What every source of a cluster has: its clients, its place in the daemon,
 //! and the patience to wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::schedule::Pace;
 use super::{Offer, Watcher, driver, history_server};
 use crate::config::{Cluster, Config, ServerUrl};
 use crate::discover::{self, Role};
-use crate::fetch::{ClientError, EndpointCounts, FetchLimits, HttpClient, Timeouts};
+use crate::fetch::{ClientError, EndpointCounts, FetchError, FetchLimits, HttpClient, Timeouts};
 use crate::model::Application;
 use crate::telemetry::events::{CycleFinished, RequestsCounted, SourceProbed, SourceUnreachable};
 use crate::telemetry::{TargetId, Telemetry};
@@ -75,6 +75,55 @@ impl Clients {
     }
 }
 
+/// What became of one cycle over a source.
+#[derive(Debug)]
+pub(super) struct Cycle {
+    pub(super) started: Instant,
+    /// Why the source as a whole gave no answer.
+    pub(super) failure: Option<Failure>,
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+    /// Applications that it showed and that are not covered, by reason.
+    pub(super) skipped: HashMap<&'static str, u64>,
+}
+
+/// Why a source gave no answer, in words without secrets.
+#[derive(Debug)]
+pub(super) struct Failure {
+    message: String,
+    retry_after: Option<Duration>,
+}
+
+impl Cycle {
+    pub(super) fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            failure: None,
+            requests: 0,
+            bytes: 0,
+            skipped: HashMap::new(),
+        }
+    }
+
+    pub(super) fn skip(&mut self, reason: &'static str, applications: u64) {
+        if applications > 0 {
+            *self.skipped.entry(reason).or_default() += applications;
+        }
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        Self { message: error.to_string(), retry_after: error.retry_after }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { message, retry_after: None }
+    }
+}
+
 /// Where one source stands.
 pub(super) struct Place {
     pub(super) watcher: Arc<Watcher>,
@@ -95,17 +144,44 @@ impl Place {
         TargetId { cluster: self.cluster.to_string(), target: source.to_string() }
     }
 
-    /// To be called after every cycle: the first one makes the daemon a step
-    /// readier.
-    pub(super) fn cycle_ended(&self) {
+    /// Tells how a cycle went, then sleeps until the next one is due; breaks
+    /// where the daemon stops first. The first cycle that ends makes the
+    /// daemon a step readier.
+    pub(super) async fn end_cycle(
+        &self,
+        target: &TargetId,
+        pace: &mut Pace,
+        cycle: Cycle,
+    ) -> ControlFlow<()> {
+        let success = cycle.failure.is_none();
+        let wait = match cycle.failure {
+            None => pace.after_success(),
+            Some(Failure { message, retry_after }) => {
+                let wait = pace.after_failure(retry_after);
+                SourceUnreachable { target: target.clone(), message, retry_in: Some(wait) }
+                    .emit(self.telemetry());
+                wait
+            }
+        };
+        CycleFinished {
+            target: target.clone(),
+            success,
+            at: Timestamp::now(),
+            duration: cycle.started.elapsed(),
+            requests: cycle.requests,
+            bytes: cycle.bytes,
+            skipped: cycle.skipped.into_iter().collect(),
+        }
+        .emit(self.telemetry());
         self.count_requests();
         if !self.told.swap(true, Ordering::AcqRel) {
             self.watcher.first_cycle_ended();
         }
+        self.wait(wait).await
     }
 
     /// Sleeps, unless the daemon stops first.
-    pub(super) async fn wait(&self, span: Duration) -> ControlFlow<()> {
+    async fn wait(&self, span: Duration) -> ControlFlow<()> {
         tokio::select! {
             () = self.stop.cancelled() => ControlFlow::Break(()),
             () = tokio::time::sleep(span) => ControlFlow::Continue(()),
@@ -134,7 +210,7 @@ pub(super) async fn find_out(place: Place, url: ServerUrl) {
     let target = place.target(&url);
     let mut pace = Pace::new(place.watcher.config.intervals.driver.get(), &target.target);
     loop {
-        let started = Instant::now();
+        let mut cycle = Cycle::start();
         match discover::probe(&place.clients.driver, &url).await {
             Ok(endpoint) => {
                 SourceProbed {
@@ -149,25 +225,9 @@ pub(super) async fn find_out(place: Place, url: ServerUrl) {
                 };
             }
             Err(error) => {
-                let wait = pace.after_failure(error.retry_after);
-                SourceUnreachable {
-                    target: target.clone(),
-                    message: error.to_string(),
-                    retry_in: Some(wait),
-                }
-                .emit(place.telemetry());
-                CycleFinished {
-                    target: target.clone(),
-                    success: false,
-                    at: Timestamp::now(),
-                    duration: started.elapsed(),
-                    requests: 1,
-                    bytes: 0,
-                    skipped: Vec::new(),
-                }
-                .emit(place.telemetry());
-                place.cycle_ended();
-                if place.wait(wait).await.is_break() {
+                cycle.requests = 1;
+                cycle.failure = Some(error.into());
+                if place.end_cycle(&target, &mut pace, cycle).await.is_break() {
                     return;
                 }
             }
