@@ -6,6 +6,7 @@
 //! since the epoch, spans milliseconds unless the name says CPU or write
 //! (nanoseconds), sizes bytes.
 
+use memchr::memmem;
 use serde::Deserialize;
 
 use super::field::{Decimal, Flag, Number, Properties, Text};
@@ -31,6 +32,28 @@ pub(super) fn name(line: &[u8]) -> Result<Option<std::borrow::Cow<'_, str>>, ser
     }
     let named: Named<'_> = serde_json::from_slice(line)?;
     Ok(named.event.get().map(|name| name.to_owned().into()))
+}
+
+/// A TaskEnd without the accumulables of its task, which are most of the line
+/// and nothing of which is read: `scratch` gets the rest. `None` where the
+/// line is not laid out as Spark lays it out.
+///
+/// Inside a JSON string every quote has a backslash before it, so neither
+/// mark can be part of a text. Where a second event begins between them (two
+/// lines whose line end was lost) nothing is cut out.
+pub(super) fn without_accumulables<'s>(line: &[u8], scratch: &'s mut Vec<u8>) -> Option<&'s [u8]> {
+    const BEGIN: &[u8] = b",\"Accumulables\":[";
+    const END: &[u8] = b"]},\"Task Executor Metrics\":";
+    const EVENT: &[u8] = b"\"Event\":";
+    let begin = memmem::find(line, BEGIN)?;
+    let end = begin + memmem::find(&line[begin..], END)?;
+    if memmem::find(&line[begin..end], EVENT).is_some() {
+        return None;
+    }
+    scratch.clear();
+    scratch.extend_from_slice(&line[..begin]);
+    scratch.extend_from_slice(&line[end + 1..]);
+    Some(scratch)
 }
 
 /// Events that Spark writes and that nothing is asked of yet: known, so that

@@ -69,7 +69,12 @@ pub(super) struct Replay<'a> {
     jobs: Jobs,
     stages: Stages<'a>,
     active: ActiveTasks,
+    /// Memory for one line, used again and again.
+    scratch: Vec<u8>,
 }
+
+/// The most of it that is kept from line to line.
+const SCRATCH: usize = 1 << 20;
 
 /// The ApplicationEnd.
 struct End {
@@ -103,6 +108,7 @@ impl<'a> Replay<'a> {
             jobs: Jobs::default(),
             stages: Stages::new(limits),
             active: ActiveTasks::default(),
+            scratch: Vec::new(),
         }
     }
 
@@ -137,7 +143,7 @@ impl<'a> Replay<'a> {
         }
         let Some(name) = event::name(line)? else { return Ok(Seen::Bad) };
         match &*name {
-            "SparkListenerTaskEnd" => self.task_end(&serde_json::from_slice(line)?),
+            "SparkListenerTaskEnd" => return self.any_task_end(line),
             "SparkListenerTaskStart" => self.task_start(&serde_json::from_slice(line)?),
             "SparkListenerStageSubmitted" => self.stage_submitted(&serde_json::from_slice(line)?),
             "SparkListenerStageCompleted" => self.stage_completed(&serde_json::from_slice(line)?),
@@ -183,6 +189,29 @@ impl<'a> Replay<'a> {
             }
         }
         Ok(Seen::Event)
+    }
+
+    /// Task ends are nearly all of a log.
+    fn any_task_end(&mut self, line: &[u8]) -> Result<Seen, serde_json::Error> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let short = event::without_accumulables(line, &mut scratch)
+            .and_then(|short| serde_json::from_slice::<event::TaskEnd<'_>>(short).ok())
+            .filter(|event| event.task.is_some());
+        let result = match &short {
+            Some(event) => {
+                self.task_end(event);
+                Ok(Seen::Event)
+            }
+            None => serde_json::from_slice(line).map(|event| {
+                self.task_end(&event);
+                Seen::Event
+            }),
+        };
+        drop(short);
+        if scratch.capacity() <= SCRATCH {
+            self.scratch = scratch;
+        }
+        result
     }
 
     fn application_start(&mut self, event: &event::ApplicationStart<'_>) {

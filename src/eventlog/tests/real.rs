@@ -1,13 +1,14 @@
 //! Real logs, number by number against what Spark's History Server answers
 //! for the same files (recorded in `*.history_server.json`).
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{fixture, stage};
 use crate::config::Limits;
-use crate::eventlog::{LogFiles, ReadOptions, ReadOutcome, locate, read};
+use crate::eventlog::{LogFiles, ReadOptions, ReadOutcome, event, locate, read};
 use crate::model::{
     Application, DataQuality, Distribution, FailureClass, JobStatus, Kind, Quantity, Source,
     StageStatus, State,
@@ -284,4 +285,46 @@ fn compacted_and_unfinished_logs_are_marked() {
     let mut files = log(ROLLING_4_3);
     files.missing_files = true;
     assert!(read_log(&files).application.has(DataQuality::LogTruncated));
+}
+
+/// Task ends are read without their accumulables where Spark lays them out as
+/// usual. Laid out otherwise (a space suffices) they are read whole, and give
+/// the same.
+#[test]
+fn the_short_way_through_task_ends_gives_the_same() {
+    let mut compared = 0;
+    for run in ["hot_key", "task_failures", "stage_retries", "executor_heap_oom"] {
+        for version in ["3.5.9", "4.3.0"] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/logs");
+            let scan = locate(&folder.join(run).join(version)).expect("a recorded run");
+            let mut text = Vec::new();
+            for file in &scan.logs[0].files {
+                let file = std::fs::File::open(file).expect("a file of the log");
+                let mut stream = zstd::Decoder::new(file).expect("zstd");
+                std::io::copy(&mut stream, &mut text).expect("whole");
+            }
+            let other = String::from_utf8(text.clone()).expect("UTF-8");
+            compared += other.matches("\"Accumulables\":[").count();
+            let other = other.replace("\"Accumulables\":[", "\"Accumulables\": [");
+            let [short, whole] = [text.as_slice(), other.as_bytes()]
+                .map(|text| super::try_read(text).expect("a log").application);
+            assert_eq!(short, whole, "{run} {version}");
+            assert!(short.stages.iter().any(|stage| stage.tasks.failed > 0 || run == "hot_key"));
+        }
+    }
+    assert!(compared > 400, "{compared} task ends");
+}
+
+#[test]
+fn two_task_ends_on_one_line_are_none() {
+    let cut = r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":1,"Accumulables":[{"ID":1"#;
+    let whole = r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2,"Accumulables":[{"ID":1}]},"Task Executor Metrics":{}}"#;
+    let line = format!("{cut}{whole}");
+    assert_eq!(event::without_accumulables(line.as_bytes(), &mut Vec::new()), None);
+    let mut scratch = Vec::new();
+    let short = event::without_accumulables(whole.as_bytes(), &mut scratch).expect("as usual");
+    assert_eq!(
+        std::str::from_utf8(short).expect("UTF-8"),
+        r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2},"Task Executor Metrics":{}}"#
+    );
 }
