@@ -47,10 +47,11 @@ fn compare(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let log = scan.logs.first().ok_or("no event log in it")?;
     let limits = Limits::default();
     let options = ReadOptions { cluster: "bench", limits: &limits };
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut reading, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let began = Instant::now();
         let outcome = read(log, &options)?;
+        reading.push(began.elapsed());
         let diagnosis = diagnose(&outcome.application, &Thresholds::default());
         ours.push(began.elapsed());
         drop(diagnosis);
@@ -72,6 +73,7 @@ fn compare(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     }
     let (ours, theirs) = (median(ours), median(theirs));
     println!("read and diagnose            {ours:>10.3?}  (median of {ROUNDS})");
+    println!("  of which reading           {:>10.3?}", median(reading));
     println!("zstd -dc FILES | wc -l       {theirs:>10.3?}");
     println!("  we take so many times that {:>10.2}", ours.as_secs_f64() / theirs.as_secs_f64());
     println!("peak memory: {}", peak_memory());

@@ -6,6 +6,8 @@
 //! since the epoch, spans milliseconds unless the name says CPU or write
 //! (nanoseconds), sizes bytes.
 
+use std::borrow::Cow;
+
 use memchr::memmem;
 use serde::Deserialize;
 
@@ -22,37 +24,49 @@ struct Named<'a> {
 /// The event's name. Spark writes it first, so that a look at the line's
 /// beginning is enough; whoever rewrote the log pays for a look at all of it.
 /// `None` for an object without one.
-pub(super) fn name(line: &[u8]) -> Result<Option<std::borrow::Cow<'_, str>>, serde_json::Error> {
-    if let Some(rest) = line.strip_prefix(b"{\"Event\":\"")
-        && let Some(end) = memchr::memchr2(b'"', b'\\', rest)
-        && rest[end] == b'"'
-        && let Ok(name) = std::str::from_utf8(&rest[..end])
+pub(super) fn name(line: &str) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
+    if let Some(rest) = line.strip_prefix("{\"Event\":\"")
+        && let Some(end) = memchr::memchr2(b'"', b'\\', rest.as_bytes())
+        && rest.as_bytes()[end] == b'"'
     {
-        return Ok(Some(name.into()));
+        return Ok(Some(rest[..end].into()));
     }
-    let named: Named<'_> = serde_json::from_slice(line)?;
+    let named: Named<'_> = serde_json::from_str(line)?;
     Ok(named.event.get().map(|name| name.to_owned().into()))
 }
 
-/// A TaskEnd without the accumulables of its task, which are most of the line
-/// and nothing of which is read: `scratch` gets the rest. `None` where the
-/// line is not laid out as Spark lays it out.
+/// A TaskEnd without what is most of the line and is not read: the
+/// accumulables of its task, and the executor's peaks where Spark took no
+/// sample. `scratch` gets the rest. `None` where the line is not laid out as
+/// Spark lays it out.
 ///
-/// Inside a JSON string every quote has a backslash before it, so neither
-/// mark can be part of a text. Where a second event begins between them (two
-/// lines whose line end was lost) nothing is cut out.
-pub(super) fn without_accumulables<'s>(line: &[u8], scratch: &'s mut Vec<u8>) -> Option<&'s [u8]> {
-    const BEGIN: &[u8] = b",\"Accumulables\":[";
-    const END: &[u8] = b"]},\"Task Executor Metrics\":";
-    const EVENT: &[u8] = b"\"Event\":";
-    let begin = memmem::find(line, BEGIN)?;
-    let end = begin + memmem::find(&line[begin..], END)?;
-    if memmem::find(&line[begin..end], EVENT).is_some() {
+/// Inside a JSON string every quote has a backslash before it, so no mark can
+/// be part of a text. Where a second event begins in what would be cut (two
+/// lines whose line end was lost) nothing is.
+pub(super) fn without_unread<'s>(line: &str, scratch: &'s mut String) -> Option<&'s str> {
+    const ACCUMULABLES: &str = ",\"Accumulables\":[";
+    const END: &str = "]},\"Task Executor Metrics\":";
+    const NO_SAMPLE: &str = "{\"JVMHeapMemory\":0,";
+    const METRICS: &str = "},\"Task Metrics\":";
+    const EVENT: &str = "\"Event\":";
+    let find = |text: &str, mark: &str| memmem::find(text.as_bytes(), mark.as_bytes());
+
+    let begin = find(line, ACCUMULABLES)?;
+    let end = begin + find(&line[begin..], END)?;
+    if find(&line[begin..end], EVENT).is_some() {
         return None;
     }
     scratch.clear();
-    scratch.extend_from_slice(&line[..begin]);
-    scratch.extend_from_slice(&line[end + 1..]);
+    scratch.push_str(&line[..begin]);
+    let peaks = &line[end + END.len()..];
+    match find(peaks, METRICS) {
+        Some(metrics)
+            if peaks.starts_with(NO_SAMPLE) && find(&peaks[..metrics], EVENT).is_none() =>
+        {
+            scratch.push_str(&peaks[metrics..]);
+        }
+        _ => scratch.push_str(&line[end + 1..]),
+    }
     Some(scratch)
 }
 
@@ -332,7 +346,7 @@ mod tests {
 
     #[test]
     fn the_name_wherever_it_stands() {
-        let name = |line: &'static str| name(line.as_bytes()).ok().flatten();
+        let name = |line: &'static str| name(line).ok().flatten();
         assert_eq!(
             name(r#"{"Event":"SparkListenerJobEnd","Job ID":1}"#).as_deref(),
             Some("SparkListenerJobEnd")

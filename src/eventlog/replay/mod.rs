@@ -70,7 +70,7 @@ pub(super) struct Replay<'a> {
     stages: Stages<'a>,
     active: ActiveTasks,
     /// Memory for one line, used again and again.
-    scratch: Vec<u8>,
+    scratch: String,
 }
 
 /// The most of it that is kept from line to line.
@@ -108,7 +108,7 @@ impl<'a> Replay<'a> {
             jobs: Jobs::default(),
             stages: Stages::new(limits),
             active: ActiveTasks::default(),
-            scratch: Vec::new(),
+            scratch: String::new(),
         }
     }
 
@@ -124,61 +124,54 @@ impl<'a> Replay<'a> {
             return Seen::Nothing;
         };
         let end = line.iter().rposition(|byte| !blank(byte)).map_or(line.len(), |at| at + 1);
-        let line = &line[begin..end];
-        match self.event(line) {
-            Ok(seen) => seen,
-            // Spark wrote logs in the JVM's own charset once.
-            Err(_) => match String::from_utf8_lossy(line) {
-                std::borrow::Cow::Borrowed(_) => Seen::Bad,
-                std::borrow::Cow::Owned(text) => self.event(text.as_bytes()).unwrap_or(Seen::Bad),
-            },
-        }
+        // Spark wrote logs in the JVM's own charset once.
+        let line = String::from_utf8_lossy(&line[begin..end]);
+        self.event(&line).unwrap_or(Seen::Bad)
     }
 
     /// Parses the line as the event it says it is; only then anything is
     /// changed.
-    fn event(&mut self, line: &[u8]) -> Result<Seen, serde_json::Error> {
-        if line.first() != Some(&b'{') {
+    fn event(&mut self, line: &str) -> Result<Seen, serde_json::Error> {
+        if !line.starts_with('{') {
             return Ok(Seen::Bad);
         }
         let Some(name) = event::name(line)? else { return Ok(Seen::Bad) };
         match &*name {
             "SparkListenerTaskEnd" => return self.any_task_end(line),
-            "SparkListenerTaskStart" => self.task_start(&serde_json::from_slice(line)?),
-            "SparkListenerStageSubmitted" => self.stage_submitted(&serde_json::from_slice(line)?),
-            "SparkListenerStageCompleted" => self.stage_completed(&serde_json::from_slice(line)?),
-            "SparkListenerJobStart" => self.job_start(&serde_json::from_slice(line)?),
-            "SparkListenerJobEnd" => self.job_end(&serde_json::from_slice(line)?),
+            "SparkListenerTaskStart" => self.task_start(&serde_json::from_str(line)?),
+            "SparkListenerStageSubmitted" => self.stage_submitted(&serde_json::from_str(line)?),
+            "SparkListenerStageCompleted" => self.stage_completed(&serde_json::from_str(line)?),
+            "SparkListenerJobStart" => self.job_start(&serde_json::from_str(line)?),
+            "SparkListenerJobEnd" => self.job_end(&serde_json::from_str(line)?),
             "SparkListenerExecutorAdded" => {
-                self.executors.added(&serde_json::from_slice(line)?, &mut self.checks);
+                self.executors.added(&serde_json::from_str(line)?, &mut self.checks);
             }
             "SparkListenerExecutorRemoved" => {
-                self.executors.removed(&serde_json::from_slice(line)?, &mut self.checks);
+                self.executors.removed(&serde_json::from_str(line)?, &mut self.checks);
             }
             "SparkListenerBlockManagerAdded" => {
-                self.executors
-                    .block_manager_added(&serde_json::from_slice(line)?, &mut self.checks);
+                self.executors.block_manager_added(&serde_json::from_str(line)?, &mut self.checks);
             }
             "SparkListenerStageExecutorMetrics" => {
-                let event: event::StageExecutorMetrics<'_> = serde_json::from_slice(line)?;
+                let event: event::StageExecutorMetrics<'_> = serde_json::from_str(line)?;
                 let place = self.executors.known(event.executor_id.get());
                 self.executors.peaks(place, event.metrics.as_ref());
             }
             "SparkListenerLogStart" => {
-                let event: event::LogStart<'_> = serde_json::from_slice(line)?;
+                let event: event::LogStart<'_> = serde_json::from_str(line)?;
                 self.version = owned(&event.spark_version).or_else(|| self.version.take());
             }
             "SparkListenerApplicationStart" => {
-                self.application_start(&serde_json::from_slice(line)?);
+                self.application_start(&serde_json::from_str(line)?);
             }
             "SparkListenerApplicationEnd" => {
-                let event: event::ApplicationEnd = serde_json::from_slice(line)?;
+                let event: event::ApplicationEnd = serde_json::from_str(line)?;
                 let exit_code = event.exit_code.get().and_then(|code| i32::try_from(code).ok());
                 self.ended = Some(End { time: self.checks.time(event.time), exit_code });
             }
-            "SparkListenerEnvironmentUpdate" => self.environment(serde_json::from_slice(line)?),
+            "SparkListenerEnvironmentUpdate" => self.environment(serde_json::from_str(line)?),
             "SparkListenerResourceProfileAdded" => {
-                self.resource_profile(&serde_json::from_slice(line)?);
+                self.resource_profile(&serde_json::from_str(line)?);
             }
             name => {
                 if event::is_stream_start(name) {
@@ -192,17 +185,17 @@ impl<'a> Replay<'a> {
     }
 
     /// Task ends are nearly all of a log.
-    fn any_task_end(&mut self, line: &[u8]) -> Result<Seen, serde_json::Error> {
+    fn any_task_end(&mut self, line: &str) -> Result<Seen, serde_json::Error> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let short = event::without_accumulables(line, &mut scratch)
-            .and_then(|short| serde_json::from_slice::<event::TaskEnd<'_>>(short).ok())
+        let short = event::without_unread(line, &mut scratch)
+            .and_then(|short| serde_json::from_str::<event::TaskEnd<'_>>(short).ok())
             .filter(|event| event.task.is_some());
         let result = match &short {
             Some(event) => {
                 self.task_end(event);
                 Ok(Seen::Event)
             }
-            None => serde_json::from_slice(line).map(|event| {
+            None => serde_json::from_str(line).map(|event| {
                 self.task_end(&event);
                 Seen::Event
             }),

@@ -320,11 +320,26 @@ fn two_task_ends_on_one_line_are_none() {
     let cut = r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":1,"Accumulables":[{"ID":1"#;
     let whole = r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2,"Accumulables":[{"ID":1}]},"Task Executor Metrics":{}}"#;
     let line = format!("{cut}{whole}");
-    assert_eq!(event::without_accumulables(line.as_bytes(), &mut Vec::new()), None);
-    let mut scratch = Vec::new();
-    let short = event::without_accumulables(whole.as_bytes(), &mut scratch).expect("as usual");
+    assert_eq!(event::without_unread(&line, &mut String::new()), None);
+    let mut scratch = String::new();
     assert_eq!(
-        std::str::from_utf8(short).expect("UTF-8"),
-        r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2},"Task Executor Metrics":{}}"#
+        event::without_unread(whole, &mut scratch),
+        Some(
+            r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2},"Task Executor Metrics":{}}"#
+        )
+    );
+    // Peaks without a sample go as well, and with one they stay.
+    let peaks = |heap| {
+        format!(
+            r#"{{"Task Info":{{"Accumulables":[]}},"Task Executor Metrics":{{"JVMHeapMemory":{heap},"x":1}},"Task Metrics":{{}}}}"#
+        )
+        .replace(r#"{"Accumulables""#, r#"{"Task ID":1,"Accumulables""#)
+    };
+    assert_eq!(
+        event::without_unread(&peaks(0), &mut scratch),
+        Some(r#"{"Task Info":{"Task ID":1},"Task Metrics":{}}"#)
+    );
+    assert!(
+        event::without_unread(&peaks(7), &mut scratch).expect("short").contains("JVMHeapMemory")
     );
 }
