@@ -2,7 +2,7 @@
 //!
 //! [`diagnose`] works out what all rules need (`context`: the run's length,
 //! cores over time, each stage's span, slots and derived numbers), asks each
-//! rule for drafts, and settles what they are worth (`cost`): which are
+//! rule (`rules`, one file each) for drafts, and settles what they are worth (`cost`): which are
 //! said, how loud, and that no second is promised twice. A ratio alone never
 //! makes a finding; what mending would save does, and a `replay` of the
 //! stage on its slots says how much that is.
@@ -12,36 +12,20 @@ mod cost;
 mod draft;
 mod finding;
 pub mod humane;
-mod loss;
 mod numbers;
 mod replay;
+mod rules;
 mod run_numbers;
-mod slow;
-mod slow_hosts;
 mod stage_numbers;
 mod steps;
 mod supply;
 mod task_list;
 mod waiting;
 
-mod data_skew;
-mod executor_lost;
-mod gc_pressure;
-mod io_bound;
-mod job_failed;
-mod partitioning;
-mod scheduling_delay;
-mod spill;
-mod stage_retries;
-mod straggler;
-mod task_failures;
-
 #[cfg(test)]
 mod builders;
 #[cfg(test)]
 mod property_tests;
-#[cfg(test)]
-mod rule_tests;
 
 pub use finding::{
     Advice, Cause, Confidence, Evidence, Finding, FindingKind, Impact, Rule, Severity, Subject,
@@ -61,19 +45,7 @@ const MOST_FINDINGS: usize = 1_000;
 pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis {
     let context = context::Context::new(application, thresholds);
     let mut drafts = Vec::new();
-    for rule in [
-        job_failed::find,
-        executor_lost::find,
-        data_skew::find,
-        straggler::find,
-        gc_pressure::find,
-        scheduling_delay::find,
-        partitioning::find,
-        task_failures::find,
-        stage_retries::find,
-        spill::find,
-        io_bound::find,
-    ] {
+    for rule in rules::ALL {
         rule(&context, &mut drafts);
     }
     let mut findings = cost::settle(&context, drafts);
