@@ -26,7 +26,7 @@ demo: ## Serve the recorded runs of examples/ and say where to look
 check: ## Format, lints, licences: no test, no network but crates.io
 	cargo fmt --all --check
 	$(CLIPPY)
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --lib --document-private-items
 	$$(tests/parts/cargo-deny) check --hide-inclusion-graph licenses bans sources
 
 test: check ## Everything: real Spark, real Prometheus, every test

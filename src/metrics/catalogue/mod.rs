@@ -1,7 +1,7 @@
 //! The catalogue: every metric this daemon can expose, as data.
 //!
 //! It is the truth that exposition, OTLP, `docs/metrics.md`, dashboards and
-//! alerts are held against. [`table`] has the rows, this file their types and
+//! alerts are held against. `table` has the rows, this file their types and
 //! the rule that makes the Prometheus name from the OpenTelemetry one.
 //!
 //! Two decisions that the rows follow:

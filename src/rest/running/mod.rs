@@ -5,7 +5,7 @@
 //! application, its executors, its active stages. Once a minute, and when a
 //! stage ended, the lists of jobs and stages are read as a stream of which
 //! only unseen attempts are kept. The tasks of a finished attempt are asked
-//! for once, of an active one while it looks ill. [`budget`] says how much of
+//! for once, of an active one while it looks ill. `budget` says how much of
 //! this a driver is asked to bear.
 
 mod active;
