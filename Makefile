@@ -31,7 +31,7 @@ check: ## Format, lints, licences: no test, no network but crates.io
 
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
-	cargo test --locked
+	cargo test --locked --no-fail-fast
 
 bench: ## The figures of benches/README.md, as ratios in one run
 	EVENT_LOGS=$$(benches/make_many_tasks) cargo bench --locked
