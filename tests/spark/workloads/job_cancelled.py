@@ -13,7 +13,6 @@ import threading
 
 from session import session, wait_for_executors, wait_for_tasks, work
 
-from pyspark import InheritableThread
 from pyspark.sql import functions as F
 
 spark = session("search-index")
@@ -29,7 +28,9 @@ def build():
         print(f"cancelled: {type(error).__name__}")
 
 
-builder = InheritableThread(target=build)
+# A plain thread: it sets its own job group, and with pyspark's InheritableThread
+# the call site would be a line of Python's own threading module.
+builder = threading.Thread(target=build)
 builder.start()
 wait_for_tasks(spark, 0, 4)
 context.cancelJobGroup("build-index")
