@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::Offer;
 use super::schedule::Pace;
 use super::source::{Cycle, Place};
 use crate::config::ServerUrl;
@@ -27,7 +28,9 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
                     leave(&place, before).await;
                 }
                 last = Some(application.clone());
-                place.take_in(application).await;
+                if place.take_in(application).await == Offer::NoRoom {
+                    cycle.skip("limit", 1);
+                }
             }
             Err(error) => {
                 cycle.failure = Some(error.into());

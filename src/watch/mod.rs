@@ -192,8 +192,9 @@ impl Watcher {
     }
 
     fn publication(&self) -> Publication {
-        let (held, _) = self.registry().shown();
-        let runs = held
+        let runs = self
+            .registry()
+            .shown()
             .into_iter()
             .map(|held| RunView { application: held.application, diagnosis: held.diagnosis })
             .collect();

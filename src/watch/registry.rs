@@ -103,16 +103,14 @@ impl Registry {
     }
 
     /// The runs to show: of several with the same id, the one that started
-    /// last (labels do not carry the start). The second value counts the
-    /// others.
-    pub fn shown(&self) -> (Vec<Held>, u64) {
+    /// last (labels do not carry the start).
+    pub fn shown(&self) -> Vec<Held> {
         let mut shown: BTreeMap<&RunId, &Held> = BTreeMap::new();
         for ((id, _), held) in &self.runs {
             // Ascending by start: the last one stays.
             shown.insert(id, held);
         }
-        let hidden = self.runs.len() - shown.len();
-        (shown.into_values().cloned().collect(), hidden as u64)
+        shown.into_values().cloned().collect()
     }
 
     /// When the held runs with this id started.
@@ -233,8 +231,8 @@ mod tests {
         assert_eq!(registry.len(), 2, "1 s apart is the same run");
         offer(&mut registry, run("a", 50, Source::EventLog, State::Failed), 100);
         assert_eq!(registry.len(), 3);
-        let (shown, hidden) = registry.shown();
-        assert_eq!((shown.len(), hidden), (2, 1));
+        let shown = registry.shown();
+        assert_eq!(shown.len(), 2);
         let of_a = shown.iter().find(|held| held.application.id.cluster == "a").unwrap();
         assert_eq!(of_a.application.start, Some(at(50)), "the one that started last");
     }
