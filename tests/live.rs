@@ -13,7 +13,7 @@ use common::agree;
 use common::poll_budget::{assert_within_budget, measure};
 use common::real::{self, Submitted, daemon, get, history_server, standalone, submit, until};
 use spark_exporter::config::{HttpConfig, Limits, ServerUrl, Thresholds};
-use spark_exporter::diagnose::{Rule, diagnose};
+use spark_exporter::diagnose::{Rule, Severity, diagnose};
 use spark_exporter::discover::{self, Role};
 use spark_exporter::eventlog::{self, ReadOptions};
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
@@ -224,4 +224,25 @@ async fn diagnose_asks_servers_too() {
         text.contains("rule=\"job_failed\"").then_some(())
     })
     .await;
+}
+
+/// More than 5,000 tasks of a millisecond: launching them costs more than
+/// they do. Live, since even compressed such a log is too large to commit.
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_tiny_tasks_are_too_many_partitions() {
+    let _alone = alone().await;
+    let folder = tempfile::tempdir().unwrap();
+    let workload = ["partitioning_too_many", "--tasks", "5200"];
+    let mut run = submit(NEWEST, "local-cluster[2,1,1024]", folder.path(), &[], &workload);
+    assert_eq!(run.program.end(MINUTES), 0);
+    let applications = logs_of(folder.path());
+    let diagnosis = diagnose(&applications[0], &Thresholds::default());
+    let found: Vec<_> = diagnosis
+        .findings
+        .iter()
+        .map(|finding| (finding.rule, finding.severity, finding.headline.as_str()))
+        .collect();
+    let [(rule, severity, headline)] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(*rule, Rule::Partitioning, "not skew, not stragglers: {found:#?}");
+    assert!(*severity >= Severity::Warning && headline.contains("5,200"), "{found:#?}");
 }
