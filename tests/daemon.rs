@@ -196,6 +196,28 @@ async fn a_server_that_is_down_is_said_to_be_and_tried_again() {
     assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
 }
 
+/// A History Server that was there goes away: said at once, tried again.
+#[tokio::test]
+async fn a_server_that_goes_away_is_said_to_be_down() {
+    let server = FakeSpark::start(|_| Answer::json("[]")).await;
+    let url = server.url("");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.yml");
+    let text = format!(
+        "clusters:\n- name: a\n  history_servers: ['{url}']\nintervals: {{history_server: 5s}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let (_exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+    let metrics = format!("{address}/metrics");
+    let up = format!(
+        "spark_exporter_target_up{{spark_cluster=\"a\",target=\"{}\"}} ",
+        url.trim_end_matches('/')
+    );
+    until(&metrics, SOON, |text| (value(text, &up) == Some(1.0)).then_some(())).await;
+    drop(server);
+    until(&metrics, SOON, |text| (value(text, &up) == Some(0.0)).then_some(())).await;
+}
+
 /// What stands before Spark and is not Spark: each kind of answer has its
 /// class, and none of them stops the daemon.
 #[tokio::test]
