@@ -101,12 +101,15 @@ async fn rest_and_log_agree() {
                 all.differences.join("\n")
             );
             assert!(all.compared > 200, "only {} numbers were there to compare", all.compared);
-            // Whoever asks the same of both gets the same answer.
+            // Whoever asks the same of both gets the same answer. (An `info`
+            // may lie at the floor of what is said, where an estimate from
+            // quantiles falls on the other side.)
             let rules = |application: &Application| {
                 let diagnosis = diagnose(application, &Thresholds::default());
                 let mut found: Vec<_> = diagnosis
                     .findings
                     .iter()
+                    .filter(|finding| finding.severity >= Severity::Warning)
                     .map(|finding| (finding.rule, finding.stage()))
                     .collect();
                 found.sort();
@@ -237,12 +240,14 @@ async fn thousands_of_tiny_tasks_are_too_many_partitions() {
     assert_eq!(run.program.end(MINUTES), 0);
     let applications = logs_of(folder.path());
     let diagnosis = diagnose(&applications[0], &Thresholds::default());
+    // A busy machine may add an `info` about warming up.
     let found: Vec<_> = diagnosis
         .findings
         .iter()
-        .map(|finding| (finding.rule, finding.severity, finding.headline.as_str()))
+        .filter(|finding| finding.severity >= Severity::Warning)
+        .map(|finding| (finding.rule, finding.headline.as_str()))
         .collect();
-    let [(rule, severity, headline)] = found.as_slice() else { panic!("{found:#?}") };
+    let [(rule, headline)] = found.as_slice() else { panic!("{found:#?}") };
     assert_eq!(*rule, Rule::Partitioning, "not skew, not stragglers: {found:#?}");
-    assert!(*severity >= Severity::Warning && headline.contains("5,200"), "{found:#?}");
+    assert!(headline.contains("5,200"), "{found:#?}");
 }

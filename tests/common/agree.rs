@@ -134,10 +134,19 @@ fn stage(all: &mut Comparison, log: &Stage, rest: &Stage) {
             assert_eq!(task.status, TaskStatus::Succeeded);
         }
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.metrics.run_time), task.id));
+        // Where the list is cut off, either may have kept another one of
+        // those that tie for the last place.
+        if (tasks.len() as u64) < stage.tasks.succeeded
+            && let Some(last) = tasks.last().map(|task| task.metrics.run_time)
+        {
+            tasks.retain(|task| task.metrics.run_time > last);
+        }
         tasks
     };
     if asked {
-        for (log, rest) in tasks(log).iter().zip(&tasks(rest)) {
+        let (log, rest) = (tasks(log), tasks(rest));
+        all.same(|| what("slowest tasks"), log.len(), rest.len());
+        for (log, rest) in log.iter().zip(&rest) {
             all.same(|| what(&format!("task {}", log.id)), log, rest);
         }
     }
