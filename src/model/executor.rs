@@ -41,11 +41,3 @@ pub struct ExecutorTotals {
     pub shuffle_read_bytes: u64,
     pub shuffle_write_bytes: u64,
 }
-
-impl Executor {
-    /// Whether it was there at any moment of `[from, to]`.
-    pub fn alive_between(&self, from: Timestamp, to: Timestamp) -> bool {
-        self.added.is_none_or(|added| added <= to)
-            && self.removed.is_none_or(|removed| removed >= from)
-    }
-}

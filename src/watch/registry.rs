@@ -96,12 +96,6 @@ impl Registry {
         expired
     }
 
-    /// Removes one run, whatever its state.
-    pub fn remove(&mut self, application: &Application) {
-        let key = self.key_of(application);
-        self.runs.remove(&key);
-    }
-
     /// The runs to show: of several with the same id, the one that started
     /// last (labels do not carry the start).
     pub fn shown(&self) -> Vec<Held> {
