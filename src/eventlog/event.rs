@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 use serde::Deserialize;
 
+use super::accumulables::{self, SqlUpdates, SqlValues};
 use super::field::{Decimal, Flag, Number, Properties, Text};
 
 /// The name of an event, whichever place in the object it has.
@@ -35,16 +36,18 @@ pub(super) fn name(line: &str) -> Result<Option<Cow<'_, str>>, serde_json::Error
     Ok(named.event.get().map(|name| name.to_owned().into()))
 }
 
-/// A TaskEnd without what is most of the line and is not read: the
-/// accumulables of its task, and the executor's peaks where Spark took no
-/// sample. `scratch` gets the rest. `None` where the line is not laid out as
-/// Spark lays it out.
+/// A TaskEnd without what is most of the line and is not read: of the
+/// accumulables of its task all but the updates of plan metrics, which are
+/// written shorter ([`accumulables::shorten`]), and the executor's peaks where
+/// Spark took no sample. `scratch` gets the rest. `None` where the line is not
+/// laid out as Spark lays it out.
 ///
 /// Inside a JSON string every quote has a backslash before it, so no mark can
 /// be part of a text. Where a second event begins in what would be cut (two
 /// lines whose line end was lost) nothing is.
 pub(super) fn without_unread<'s>(line: &str, scratch: &'s mut String) -> Option<&'s str> {
     const ACCUMULABLES: &str = ",\"Accumulables\":[";
+    const SHORT: &str = ",\"Accumulables\":\"";
     const END: &str = "]},\"Task Executor Metrics\":";
     const NO_SAMPLE: &str = "{\"JVMHeapMemory\":0,";
     const METRICS: &str = "},\"Task Metrics\":";
@@ -58,6 +61,13 @@ pub(super) fn without_unread<'s>(line: &str, scratch: &'s mut String) -> Option<
     }
     scratch.clear();
     scratch.push_str(&line[..begin]);
+    scratch.push_str(SHORT);
+    accumulables::shorten(&line[begin + ACCUMULABLES.len()..end], scratch)?;
+    if scratch.len() == begin + SHORT.len() {
+        scratch.truncate(begin);
+    } else {
+        scratch.push('"');
+    }
     let peaks = &line[end + END.len()..];
     match find(peaks, METRICS) {
         Some(metrics)
@@ -73,12 +83,11 @@ pub(super) fn without_unread<'s>(line: &str, scratch: &'s mut String) -> Option<
 /// Events that Spark writes and that nothing is asked of yet: known, so that
 /// the count of unknown ones means something.
 pub(super) fn is_passed_over(name: &str) -> bool {
-    const CORE: [&str; 26] = [
+    const CORE: [&str; 25] = [
         "SparkListenerTaskGettingResult",
         "SparkListenerBlockManagerRemoved",
         "SparkListenerUnpersistRDD",
         "SparkListenerBlockUpdated",
-        "SparkListenerExecutorMetricsUpdate",
         "SparkListenerSpeculativeTaskSubmitted",
         "SparkListenerUnschedulableTaskSetAdded",
         "SparkListenerUnschedulableTaskSetRemoved",
@@ -107,10 +116,9 @@ pub(super) fn is_passed_over(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the event says that a stream runs.
+/// Whether the event says that a DStream runs.
 pub(super) fn is_stream_start(name: &str) -> bool {
-    (name.contains("StreamingQueryListener$") && name.ends_with("QueryStartedEvent"))
-        || name.ends_with("StreamingListenerStreamingStarted")
+    name.ends_with("StreamingListenerStreamingStarted")
 }
 
 /// Declares events by Spark's field names. A struct with a lifetime borrows
@@ -121,7 +129,7 @@ macro_rules! events {
         $($(#[$field_meta:meta])* $key:literal => $field:ident: $type:ty),+ $(,)?
     } $($rest:tt)*) => {
         $(#[$meta])*
-        #[derive(Deserialize, Default)]
+        #[derive(serde::Deserialize, Default)]
         #[serde(default, bound(deserialize = "'de: 'a"))]
         pub(super) struct $name<$life> {
             $($(#[$field_meta])* #[serde(rename = $key)] pub(super) $field: $type,)+
@@ -132,7 +140,7 @@ macro_rules! events {
         $($(#[$field_meta:meta])* $key:literal => $field:ident: $type:ty),+ $(,)?
     } $($rest:tt)*) => {
         $(#[$meta])*
-        #[derive(Deserialize, Default)]
+        #[derive(serde::Deserialize, Default)]
         #[serde(default)]
         pub(super) struct $name {
             $($(#[$field_meta])* #[serde(rename = $key)] pub(super) $field: $type,)+
@@ -177,6 +185,9 @@ events! {
         "cores" => cores: Option<Request>,
         /// MiB.
         "memory" => memory: Option<Request>,
+        "memoryOverhead" => overhead: Option<Request>,
+        "pyspark.memory" => python: Option<Request>,
+        "offHeap" => off_heap: Option<Request>,
     }
     struct TaskRequests {
         "cpus" => cpus: Option<Request>,
@@ -211,6 +222,15 @@ events! {
     /// Written only with `spark.eventLog.logStageExecutorMetrics`.
     struct StageExecutorMetrics<'a> {
         "Executor ID" => executor_id: Text<'a>,
+        "Executor Metrics" => metrics: Option<PeakMetrics>,
+    }
+    /// Heartbeats are not logged but the driver's own, and those only with
+    /// `spark.eventLog.logStageExecutorMetrics`.
+    struct ExecutorMetricsUpdate<'a> {
+        "Executor ID" => executor_id: Text<'a>,
+        "Executor Metrics Updated" => updates: Option<Vec<StagePeaks>>,
+    }
+    struct StagePeaks {
         "Executor Metrics" => metrics: Option<PeakMetrics>,
     }
     struct JobStart<'a> {
@@ -253,6 +273,8 @@ events! {
         "Completion Time" => completed: Number,
         "Failure Reason" => failure_reason: Text<'a>,
         "Resource Profile Id" => resource_profile_id: Number,
+        /// Of a stage that completed: what its accumulators had come to.
+        "Accumulables" => accumulables: SqlValues,
     }
     struct RddInfo<'a> {
         "RDD ID" => id: Number,
@@ -281,6 +303,8 @@ events! {
         "Task ID" => id: Number,
         "Index" => index: Number,
         "Attempt" => attempt: Number,
+        /// Since 3.3.
+        "Partition ID" => partition: Number,
         "Launch Time" => launched: Number,
         "Executor ID" => executor_id: Text<'a>,
         "Host" => host: Text<'a>,
@@ -290,6 +314,7 @@ events! {
         "Finish Time" => finished: Number,
         "Failed" => failed: Flag,
         "Killed" => killed: Flag,
+        "Accumulables" => accumulables: SqlUpdates<'a>,
     }
     struct Reason<'a> {
         "Reason" => reason: Text<'a>,
@@ -304,6 +329,18 @@ events! {
     /// no sample.
     struct PeakMetrics {
         "JVMHeapMemory" => heap: Number,
+        "JVMOffHeapMemory" => jvm_off_heap: Number,
+        "OnHeapExecutionMemory" => on_heap_execution: Number,
+        "OffHeapExecutionMemory" => off_heap_execution: Number,
+        "OnHeapStorageMemory" => on_heap_storage: Number,
+        "OffHeapStorageMemory" => off_heap_storage: Number,
+        "OnHeapUnifiedMemory" => on_heap_unified: Number,
+        "OffHeapUnifiedMemory" => off_heap_unified: Number,
+        "DirectPoolMemory" => direct: Number,
+        "MappedPoolMemory" => mapped: Number,
+        "ProcessTreeJVMRSSMemory" => jvm_resident: Number,
+        "ProcessTreePythonRSSMemory" => python_resident: Number,
+        "ProcessTreeOtherRSSMemory" => other_resident: Number,
     }
     struct Metrics {
         "Executor Deserialize Time" => deserialize: Number,
@@ -339,6 +376,8 @@ events! {
         "Records Written" => records: Number,
     }
 }
+
+pub(super) use events;
 
 #[cfg(test)]
 mod tests {

@@ -8,11 +8,14 @@
 //! Everything here blocks and knows nothing of the daemon, which calls it on
 //! a bounded number of blocking threads.
 
+mod accumulables;
 mod codec;
 mod event;
+mod event_sql;
 mod field;
 mod layout;
 mod lines;
+mod plan;
 mod read;
 mod replay;
 #[cfg(test)]
