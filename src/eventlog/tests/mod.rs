@@ -5,6 +5,8 @@ mod edges;
 mod faults;
 mod properties;
 mod real;
+mod sql;
+mod streams_and_memory;
 
 use std::path::PathBuf;
 
