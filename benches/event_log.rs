@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 use spark_exporter::config::{Limits, Thresholds};
 use spark_exporter::diagnose::diagnose;
-use spark_exporter::eventlog::{LogFiles, ReadOptions, locate, read};
+use spark_exporter::eventlog::{LogFiles, ReadOptions, read, scan};
+use spark_exporter::fetch::files::{Files, LocalFiles};
 
 const ROUNDS: usize = 7;
 
@@ -43,14 +44,15 @@ fn main() -> ExitCode {
 }
 
 fn compare(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let scan = locate(path)?;
+    let files = LocalFiles::at(path)?;
+    let scan = scan(&files)?;
     let log = scan.logs.first().ok_or("no event log in it")?;
     let limits = Limits::default();
     let options = ReadOptions { cluster: "bench", limits: &limits };
     let (mut ours, mut reading, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let began = Instant::now();
-        let outcome = read(log, &options)?;
+        let outcome = read(log, &files, &options)?;
         reading.push(began.elapsed());
         let diagnosis = diagnose(&outcome.application, &Thresholds::default());
         ours.push(began.elapsed());
@@ -69,7 +71,7 @@ fn compare(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
             println!("peak memory after the first reading: {}", peak_memory());
         }
         drop(outcome);
-        theirs.push(count_lines(log)?);
+        theirs.push(count_lines(log, &files)?);
     }
     let (ours, theirs) = (median(ours), median(theirs));
     println!("read and diagnose            {ours:>10.3?}  (median of {ROUNDS})");
@@ -129,11 +131,11 @@ fn ask(server: &mut Child) -> Result<Duration, Box<dyn std::error::Error>> {
     })
 }
 
-fn count_lines(log: &LogFiles) -> Result<Duration, Box<dyn std::error::Error>> {
+fn count_lines(log: &LogFiles, files: &LocalFiles) -> Result<Duration, Box<dyn std::error::Error>> {
     let began = Instant::now();
     let status = Command::new("sh")
         .args(["-c", "zstd -dcq \"$@\" | wc -l", "sh"])
-        .args(&log.files)
+        .args(log.files.iter().map(|file| files.display(&file.path)))
         .stdout(Stdio::null())
         .status()?;
     if !status.success() {

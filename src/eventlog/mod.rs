@@ -19,5 +19,5 @@ mod replay;
 mod tests;
 
 pub use codec::UnsupportedCodec;
-pub use layout::{LayoutError, LogFiles, Scan, SkipReason, locate, scan_directory};
+pub use layout::{LogFile, LogFiles, Scan, SkipReason, group, scan};
 pub use read::{ReadError, ReadOptions, ReadOutcome, ReadStatistics, read, read_from};

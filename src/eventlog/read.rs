@@ -1,8 +1,6 @@
 //! One log, from its files to the model.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -11,6 +9,7 @@ use super::layout::{IN_PROGRESS, LogFiles};
 use super::lines::{Line, LineReader};
 use super::replay::{Hints, Replay, Seen};
 use crate::config::Limits;
+use crate::fetch::files::{Files, FilesError, FilesErrorKind};
 use crate::model::{Application, DataQuality};
 
 /// How to read.
@@ -47,35 +46,38 @@ pub struct ReadOutcome {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// May pass: the daemon tries again.
-    #[error("cannot read {path}: {source}; check that it exists and that this user may read it")]
-    Io { path: PathBuf, source: io::Error },
+    /// Could not be opened. May pass: the daemon tries again.
+    #[error(transparent)]
+    Unreadable(#[from] FilesError),
+    /// Reading stopped half way. May pass: the daemon tries again.
+    #[error("reading {path} stopped: {source}; check its disk or server")]
+    Io { path: String, source: io::Error },
     #[error(
         "{path} is compressed with {}, which is not supported: write the log with \
          spark.eventLog.compression.codec=zstd, or decompress it first",
         codec.as_str()
     )]
-    UnsupportedCodec { path: PathBuf, codec: UnsupportedCodec },
+    UnsupportedCodec { path: String, codec: UnsupportedCodec },
     #[error("{path} cannot be decompressed: {source}; the file is damaged")]
-    Damaged { path: PathBuf, source: io::Error },
+    Damaged { path: String, source: io::Error },
     #[error("{path} holds no complete event yet")]
-    NoEvents { path: PathBuf },
+    NoEvents { path: String },
     #[error(
         "{path} is no Spark event log: none of its {lines} lines is an event; it begins with {begins:?}"
     )]
-    NotAnEventLog { path: PathBuf, lines: u64, begins: String },
+    NotAnEventLog { path: String, lines: u64, begins: String },
     #[error(
         "{path} holds no event in its first {limit} bytes, the most that are read of a log \
          (limits.log_size)"
     )]
-    TooLarge { path: PathBuf, limit: u64 },
+    TooLarge { path: String, limit: u64 },
 }
 
 impl ReadError {
     /// One word, safe as a label.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Io { .. } => "unreadable",
+            Self::Unreadable(_) | Self::Io { .. } => "unreadable",
             Self::UnsupportedCodec { .. } => "unsupported_codec",
             Self::Damaged { .. } => "damaged",
             Self::NoEvents { .. } => "no_events",
@@ -85,15 +87,19 @@ impl ReadError {
     }
 }
 
-/// Reads a log, all its files in turn. Blocks.
+/// Reads a log of a place, all its files in turn. Blocks.
 ///
 /// What is wrong with parts of it costs those parts and is marked in the
 /// application's data quality; an error means that nothing could be read.
-pub fn read(log: &LogFiles, options: &ReadOptions<'_>) -> Result<ReadOutcome, ReadError> {
+pub fn read(
+    log: &LogFiles,
+    files: &dyn Files,
+    options: &ReadOptions<'_>,
+) -> Result<ReadOutcome, ReadError> {
     let mut reading = Reading::new(*options);
-    for path in &log.files {
-        let (file, path) = open(path)?;
-        if !reading.stream(file, &path)? {
+    for file in &log.files {
+        let (reader, path) = open(files, &file.path)?;
+        if !reading.stream(reader, &files.display(path))? {
             break;
         }
     }
@@ -105,7 +111,7 @@ pub fn read(log: &LogFiles, options: &ReadOptions<'_>) -> Result<ReadOutcome, Re
     }
     let modified = Timestamp::try_from(log.modified).unwrap_or(Timestamp::UNIX_EPOCH);
     let hints = Hints { name: &log.name, in_progress: log.in_progress, modified };
-    reading.finish(&log.path, hints)
+    reading.finish(&files.display(&log.path), hints)
 }
 
 /// Reads a log that is one stream, compressed or not. `name` stands for the
@@ -116,26 +122,23 @@ pub fn read_from(
     options: &ReadOptions<'_>,
 ) -> Result<ReadOutcome, ReadError> {
     let mut reading = Reading::new(*options);
-    let path = Path::new(name);
-    reading.stream(reader, path)?;
+    reading.stream(reader, name)?;
     let hints = Hints { name, in_progress: None, modified: Timestamp::UNIX_EPOCH };
-    reading.finish(path, hints)
+    reading.finish(name, hints)
 }
 
 /// Opens a file of a log. Spark takes `.inprogress` off the name of a single
 /// file when the application ends, perhaps since the directory was listed.
-fn open(path: &Path) -> Result<(File, PathBuf), ReadError> {
-    let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    match File::open(path) {
-        Ok(file) => Ok((file, path.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let finished = path.to_str().and_then(|text| text.strip_suffix(IN_PROGRESS));
-            match finished.map(|text| (File::open(text), PathBuf::from(text))) {
-                Some((Ok(file), path)) => Ok((file, path)),
-                _ => Err(failed(error)),
-            }
+fn open<'p>(
+    files: &dyn Files,
+    path: &'p str,
+) -> Result<(Box<dyn Read + Send>, &'p str), FilesError> {
+    match files.open(path, 0) {
+        Err(error) if error.kind == FilesErrorKind::NotFound => {
+            let Some(finished) = path.strip_suffix(IN_PROGRESS) else { return Err(error) };
+            files.open(finished, 0).map(|reader| (reader, finished)).map_err(|_| error)
         }
-        Err(error) => Err(failed(error)),
+        opened => opened.map(|reader| (reader, path)),
     }
 }
 
@@ -170,7 +173,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads one file to its end. `false`: the log's limit was reached.
-    fn stream(&mut self, reader: impl Read, path: &Path) -> Result<bool, ReadError> {
+    fn stream(&mut self, reader: impl Read, path: &str) -> Result<bool, ReadError> {
         let limits = self.options.limits;
         let stream = decompress(reader, limits.log_size.bytes(), &self.counters);
         let stream = stream.map_err(|error| match error {
@@ -227,7 +230,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn finish(mut self, path: &Path, hints: Hints<'_>) -> Result<ReadOutcome, ReadError> {
+    fn finish(mut self, path: &str, hints: Hints<'_>) -> Result<ReadOutcome, ReadError> {
         let path = || path.to_owned();
         let statistics = &mut self.statistics;
         statistics.bytes_compressed = self.counters.compressed.get();
