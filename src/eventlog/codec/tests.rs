@@ -288,6 +288,35 @@ proptest! {
     }
 }
 
+/// Every block that is whole before a cut is there.
+#[test]
+fn cut_at_any_byte_it_keeps_all_whole_blocks() {
+    let text = b"{\"Event\":\"SparkListenerTaskEnd\",\"Stage ID\":1}\n".repeat(20);
+    let without_end: Encode = |text| {
+        let mut bytes = lz4_blocks(text);
+        bytes.truncate(bytes.len() - 21);
+        bytes
+    };
+    let appended: [(&str, Encode); 5] = [
+        ("zstd", zstd_frames),
+        ("lz4", without_end),
+        ("snappy", snappy_blocks),
+        ("lzf", lzf_chunks),
+        ("plain", |text| text.to_vec()),
+    ];
+    for (name, encode) in appended {
+        let bytes = encode(&text);
+        let ends: Vec<usize> =
+            (0..=text.len() / BLOCK).map(|blocks| encode(&text[..blocks * BLOCK]).len()).collect();
+        for cut in PREFIX..bytes.len() {
+            let (out, end) = decode_whole(&bytes[..cut]);
+            let whole = ends.iter().rposition(|end| *end <= cut).unwrap_or_default();
+            assert!(end.is_ok() && text.starts_with(&out), "{name} at {cut}");
+            assert!(out.len() >= whole * BLOCK, "{name} at {cut}: {} bytes", out.len());
+        }
+    }
+}
+
 #[test]
 fn codecs_are_told_by_first_bytes() {
     use Sniffed::{Is, IsNot, TooShort};
