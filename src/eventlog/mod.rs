@@ -8,14 +8,17 @@
 //! Everything here blocks and knows nothing of the daemon, which calls it on
 //! a bounded number of blocking threads.
 
+mod accumulables;
 mod codec;
 mod event;
+mod event_sql;
 mod feed;
 mod field;
 mod follow;
 mod layout;
 mod lines;
 mod pipeline;
+mod plan;
 mod read;
 mod replay;
 #[cfg(test)]
