@@ -28,7 +28,7 @@ pub struct Limits {
     /// out.
     pub stages: usize,
     /// SQL executions of one application; beyond it, of those that have
-    /// ended, short ones of the older half are left out.
+    /// ended, short ones older than the newest quarter are left out.
     pub sql_executions: usize,
     /// Nodes of all plans of one application, with up to 1,000 characters of
     /// each; beyond it whole plans go, those of old and short executions
