@@ -14,6 +14,10 @@ pub struct Limits {
     pub line_size: Size,
     /// One event log, decompressed.
     pub log_size: Size,
+    /// Decompressed bytes of one event log to one compressed byte, beyond the
+    /// first 64 MiB: what compresses better is a decompression bomb. Real logs
+    /// reach 100.
+    pub compression_ratio: u64,
     /// Values kept of one measure of one stage attempt; beyond it the
     /// quantiles of that measure are estimated.
     pub tasks_per_stage: usize,
@@ -47,6 +51,7 @@ impl Default for Limits {
             response_size: Size::mib(64),
             line_size: Size::mib(64),
             log_size: Size::gib(64),
+            compression_ratio: 1_000,
             tasks_per_stage: 100_000,
             task_spans: 2_000_000,
             stages: 100_000,

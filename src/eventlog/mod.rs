@@ -10,14 +10,18 @@
 
 mod codec;
 mod event;
+mod feed;
 mod field;
+mod follow;
 mod layout;
 mod lines;
+mod pipeline;
 mod read;
 mod replay;
 #[cfg(test)]
 mod tests;
 
-pub use codec::UnsupportedCodec;
+pub use codec::{Damage, UnsupportedCodec};
+pub use follow::{Advance, Follower};
 pub use layout::{LogFile, LogFiles, Scan, SkipReason, group, scan};
 pub use read::{ReadError, ReadOptions, ReadOutcome, ReadStatistics, read, read_from};

@@ -108,6 +108,9 @@ pub enum DataQuality {
     LogIncomplete,
     /// The History Server compacted the log: events of finished jobs are gone.
     LogCompacted,
+    /// The log decompresses to more than `limits.compression_ratio` times its
+    /// size: it was read up to there.
+    CompressionRatio,
     /// Lines that are not an event: skipped.
     BadLines,
     /// Lines over the length limit: skipped.
@@ -142,6 +145,7 @@ impl DataQuality {
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
+        Self::CompressionRatio,
         Self::BadLines,
         Self::LongLines,
         Self::NoApplicationStart,
@@ -161,6 +165,7 @@ impl DataQuality {
             Self::LogTruncated => "log_truncated",
             Self::LogIncomplete => "log_incomplete",
             Self::LogCompacted => "log_compacted",
+            Self::CompressionRatio => "compression_ratio",
             Self::BadLines => "bad_lines",
             Self::LongLines => "long_lines",
             Self::NoApplicationStart => "no_application_start",

@@ -37,13 +37,14 @@ pub(super) enum End {
     Resubmitted,
 }
 
+#[derive(Clone)]
 struct Entry {
     executor: Executor,
     /// Tasks given to it so far.
     launched: u32,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Executors {
     list: Vec<Entry>,
     index: HashMap<String, u32>,
@@ -52,6 +53,7 @@ pub(super) struct Executors {
     driver: Option<BlockManager>,
 }
 
+#[derive(Clone)]
 struct BlockManager {
     added: Option<jiff::Timestamp>,
     memory: Option<u64>,

@@ -18,7 +18,7 @@ macro_rules! measures {
         }
 
         /// One column a measure.
-        #[derive(Debug, Default)]
+        #[derive(Debug, Clone, Default)]
         pub(super) struct Columns {
             $($name: Column<$type>,)+
         }
