@@ -16,6 +16,7 @@ use spark_exporter::config::{HttpConfig, Limits, ServerUrl, Thresholds};
 use spark_exporter::diagnose::{Rule, Severity, diagnose};
 use spark_exporter::discover::{self, Role};
 use spark_exporter::eventlog::{self, ReadOptions};
+use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
 use spark_exporter::model::{Application, State};
 use spark_exporter::rest::applications::{self, Filter, Status};
@@ -43,9 +44,10 @@ fn client(timeouts: Timeouts) -> HttpClient {
 fn logs_of(directory: &Path) -> Vec<Application> {
     let limits = Limits::default();
     let options = ReadOptions { cluster: "default", limits: &limits };
-    let scan = eventlog::scan_directory(directory).unwrap();
+    let files = LocalFiles::at(directory).unwrap();
+    let scan = eventlog::scan(&files).unwrap();
     assert!(scan.skipped.is_empty(), "{:?}", scan.skipped);
-    scan.logs.iter().map(|log| eventlog::read(log, &options).unwrap().application).collect()
+    scan.logs.iter().map(|log| eventlog::read(log, &files, &options).unwrap().application).collect()
 }
 
 /// All finished runs that a History Server lists, once it lists `count`.

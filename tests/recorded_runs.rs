@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use spark_exporter::config::{Limits, Thresholds};
 use spark_exporter::diagnose::{Cause, Diagnosis, Finding, Rule, Severity, diagnose};
-use spark_exporter::eventlog::{ReadOptions, locate, read};
+use spark_exporter::eventlog::{ReadOptions, read, scan};
+use spark_exporter::fetch::files::{Files, LocalFiles};
 use spark_exporter::model::{Application, Source};
 
 use Rule::{
@@ -145,8 +146,9 @@ fn read_all() -> Vec<(String, String, Application)> {
     let mut runs = Vec::new();
     for run in folders(&logs()) {
         for version in folders(&run) {
-            for log in locate(&version).expect("a log").logs {
-                let outcome = read(&log, &ReadOptions { cluster: "test", limits: &limits });
+            let files = LocalFiles::at(&version).expect("a place");
+            for log in scan(&files).expect("a log").logs {
+                let outcome = read(&log, &files, &ReadOptions { cluster: "test", limits: &limits });
                 let application = outcome.unwrap_or_else(|error| panic!("{error}")).application;
                 runs.push((name(&run), name(&version), application));
             }
@@ -291,8 +293,9 @@ fn without_a_timeline_the_verdict_is_the_same() {
 /// the place of Standalone's (SPARK-49804).
 fn lost_with_sidecars(spark_container: &str) -> Application {
     let folder = folders(&logs().join("executor_heap_oom")).pop().expect("a recording");
-    let log = locate(&folder).expect("a log").logs.remove(0);
-    let file = fs::File::open(&log.files[0]).expect("a file");
+    let files = LocalFiles::at(&folder).expect("a place");
+    let log = scan(&files).expect("a log").logs.remove(0);
+    let file = files.open(&log.files[0].path, 0).expect("a file");
     let mut text = String::new();
     zstd::Decoder::new(file).expect("zstd").read_to_string(&mut text).expect("a log");
     let pod = format!(
@@ -309,8 +312,9 @@ fn lost_with_sidecars(spark_container: &str) -> Application {
     let path = folder.path().join("app-1");
     fs::write(&path, text.replace(standalone, &pod)).expect("written");
     let limits = Limits::default();
-    let log = locate(&path).expect("a log").logs.remove(0);
-    read(&log, &ReadOptions { cluster: "test", limits: &limits }).expect("read").application
+    let files = LocalFiles::at(&path).expect("a place");
+    let log = scan(&files).expect("a log").logs.remove(0);
+    read(&log, &files, &ReadOptions { cluster: "test", limits: &limits }).expect("read").application
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use spark_exporter::config::Limits;
-use spark_exporter::eventlog::{ReadOptions, locate, read};
+use spark_exporter::eventlog::{ReadOptions, read, scan};
+use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{
     Application, MetricKind, MetricValue, PlanNode, SqlExecution, SqlStatus,
 };
@@ -23,8 +24,11 @@ fn root() -> PathBuf {
 fn application(run: &str, version: &str) -> Application {
     let limits = Limits::default();
     let folder = root().join("examples/logs").join(run).join(version);
-    let log = locate(&folder).expect("a recorded run").logs.remove(0);
-    read(&log, &ReadOptions { cluster: "test", limits: &limits }).expect("readable").application
+    let files = LocalFiles::at(&folder).expect("a place");
+    let log = scan(&files).expect("a recorded run").logs.remove(0);
+    read(&log, &files, &ReadOptions { cluster: "test", limits: &limits })
+        .expect("readable")
+        .application
 }
 
 /// Run and version of each fixture, with what the server showed.

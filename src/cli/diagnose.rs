@@ -12,6 +12,7 @@ use crate::config::{Config, HttpConfig, ServerUrl};
 use crate::diagnose::{Severity, diagnose};
 use crate::discover::{self, Role};
 use crate::eventlog::{self, ReadOptions};
+use crate::fetch::files::{Files, LocalFiles};
 use crate::fetch::{HttpClient, Timeouts};
 use crate::model::Application;
 use crate::report::{self, Colours, Diagnosed, SqlTexts};
@@ -155,17 +156,18 @@ impl Diagnose {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             return runtime.block_on(self.read_url(&url, config, &mut take, unread));
         }
-        let scan = eventlog::locate(Path::new(source))?;
+        let files = LocalFiles::at(Path::new(source))?;
+        let scan = eventlog::scan(&files)?;
         if scan.logs.is_empty() && scan.skipped.is_empty() {
             bail!("{source} holds no event log");
         }
         for (path, reason) in scan.skipped {
             *unread = true;
-            complain(&format!("{}: {}", path.display(), reason.as_str().replace('_', " ")));
+            complain(&format!("{} {}", files.display(&path), reason.message()));
         }
         let options = ReadOptions { cluster: &self.common.cluster_name, limits: &config.limits };
         for log in &scan.logs {
-            match eventlog::read(log, &options) {
+            match eventlog::read(log, &files, &options) {
                 Ok(outcome) => take(outcome.application),
                 Err(error) => {
                     *unread = true;

@@ -7,8 +7,10 @@
 //! (nanoseconds), sizes bytes.
 
 use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::accumulables::{self, SqlUpdates, SqlValues};
@@ -39,45 +41,72 @@ pub(super) fn name(line: &str) -> Result<Option<Cow<'_, str>>, serde_json::Error
 /// A TaskEnd without what is most of the line and is not read: of the
 /// accumulables of its task all but the updates of plan metrics, which are
 /// written shorter ([`accumulables::shorten`]), and the executor's peaks where
-/// Spark took no sample. `scratch` gets the rest. `None` where the line is not
-/// laid out as Spark lays it out.
+/// Spark took no sample. The rest is put behind `texts`; where, is the result.
+/// `None` for any other line, and where one is not laid out as Spark lays it
+/// out.
 ///
 /// Inside a JSON string every quote has a backslash before it, so no mark can
 /// be part of a text. Where a second event begins in what would be cut (two
 /// lines whose line end was lost) nothing is.
-pub(super) fn without_unread<'s>(line: &str, scratch: &'s mut String) -> Option<&'s str> {
-    const ACCUMULABLES: &str = ",\"Accumulables\":[";
-    const SHORT: &str = ",\"Accumulables\":\"";
-    const END: &str = "]},\"Task Executor Metrics\":";
-    const NO_SAMPLE: &str = "{\"JVMHeapMemory\":0,";
-    const METRICS: &str = "},\"Task Metrics\":";
-    const EVENT: &str = "\"Event\":";
-    let find = |text: &str, mark: &str| memmem::find(text.as_bytes(), mark.as_bytes());
-
-    let begin = find(line, ACCUMULABLES)?;
-    let end = begin + find(&line[begin..], END)?;
-    if find(&line[begin..end], EVENT).is_some() {
+pub(super) fn without_unread(line: &[u8], texts: &mut String) -> Option<Range<usize>> {
+    if !line.starts_with(b"{\"Event\":\"SparkListenerTaskEnd\"") {
         return None;
     }
-    scratch.clear();
-    scratch.push_str(&line[..begin]);
-    scratch.push_str(SHORT);
-    accumulables::shorten(&line[begin + ACCUMULABLES.len()..end], scratch)?;
-    if scratch.len() == begin + SHORT.len() {
-        scratch.truncate(begin);
+    let from = texts.len();
+    if put_read_parts(line, texts).is_none() {
+        texts.truncate(from);
+        return None;
+    }
+    Some(from..texts.len())
+}
+
+fn put_read_parts(line: &[u8], texts: &mut String) -> Option<()> {
+    const ACCUMULABLES: &[u8] = b",\"Accumulables\":[";
+    const SHORT: &str = ",\"Accumulables\":\"";
+    const END: &[u8] = b"]},\"Task Executor Metrics\":";
+    const NO_SAMPLE: &[u8] = b"{\"JVMHeapMemory\":0,";
+    static MARKS: LazyLock<Marks> = LazyLock::new(|| Marks {
+        accumulables: Finder::new(ACCUMULABLES),
+        end: Finder::new(END),
+        metrics: Finder::new("},\"Task Metrics\":"),
+        event: Finder::new("\"Event\":"),
+    });
+
+    let marks = &*MARKS;
+    let begin = marks.accumulables.find(line)?;
+    let end = begin + marks.end.find(&line[begin..])?;
+    if marks.event.find(&line[begin..end]).is_some() {
+        return None;
+    }
+    texts.push_str(str::from_utf8(&line[..begin]).ok()?);
+    let cut_from = texts.len();
+    texts.push_str(SHORT);
+    let list = str::from_utf8(&line[begin + ACCUMULABLES.len()..end]).ok()?;
+    accumulables::shorten(list, texts)?;
+    if texts.len() == cut_from + SHORT.len() {
+        texts.truncate(cut_from);
     } else {
-        scratch.push('"');
+        texts.push('"');
     }
     let peaks = &line[end + END.len()..];
-    match find(peaks, METRICS) {
+    let rest = match marks.metrics.find(peaks) {
         Some(metrics)
-            if peaks.starts_with(NO_SAMPLE) && find(&peaks[..metrics], EVENT).is_none() =>
+            if peaks.starts_with(NO_SAMPLE) && marks.event.find(&peaks[..metrics]).is_none() =>
         {
-            scratch.push_str(&peaks[metrics..]);
+            &peaks[metrics..]
         }
-        _ => scratch.push_str(&line[end + 1..]),
-    }
-    Some(scratch)
+        _ => &line[end + 1..],
+    };
+    texts.push_str(str::from_utf8(rest).ok()?);
+    Some(())
+}
+
+/// What [`without_unread`] looks for.
+struct Marks {
+    accumulables: Finder<'static>,
+    end: Finder<'static>,
+    metrics: Finder<'static>,
+    event: Finder<'static>,
 }
 
 /// Events that Spark writes and that nothing is asked of yet: known, so that

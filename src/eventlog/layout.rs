@@ -1,4 +1,4 @@
-//! Where event logs lie: which files of a directory make up which log, without
+//! Where event logs lie: which files of a place make up which log, without
 //! reading them.
 //!
 //! Spark writes a log as one file (`<id>[_<attempt>][.<codec>][.inprogress]`)
@@ -7,26 +7,25 @@
 //! whether the application has ended. Names are hints only: id and attempt
 //! come from the log's ApplicationStart, the codec from its first bytes.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-const ROLLING_PREFIX: &str = "eventlog_v2_";
+use crate::fetch::files::{Entry, EntryKind, Files, FilesError, Listing};
+
 pub(super) const IN_PROGRESS: &str = ".inprogress";
 const COMPACT: &str = ".compact";
 const CODECS: [&str; 4] = [".zstd", ".lz4", ".snappy", ".lzf"];
 
-/// The files of one log.
+/// The files of one log. Paths are from the root of their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFiles {
-    /// The file, or the `eventlog_v2_` directory.
-    pub path: PathBuf,
+    /// The file, or the directory of a rolling log (empty: the root).
+    pub path: String,
     /// What its name says of the application: a hint, see the module.
     pub name: String,
     /// In reading order.
-    pub files: Vec<PathBuf>,
-    /// On disk, in all.
+    pub files: Vec<LogFile>,
+    /// As stored, in all.
     pub bytes: u64,
     /// Latest change of any of its files.
     pub modified: SystemTime,
@@ -41,16 +40,26 @@ pub struct LogFiles {
     pub missing_files: bool,
 }
 
-/// What a directory holds.
+/// One file of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFile {
+    pub path: String,
+    pub bytes: u64,
+    /// `N` of `events_<N>_…`; 1 for a log that is one file.
+    pub number: u64,
+}
+
+/// What a place holds.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Ascending by path.
     pub logs: Vec<LogFiles>,
-    /// What looked like a log and cannot be read, with the reason.
-    pub skipped: Vec<(PathBuf, SkipReason)>,
+    /// What looked like a log and cannot be read, with the reason; ascending
+    /// by path.
+    pub skipped: Vec<(String, SkipReason)>,
 }
 
-/// Why an entry of a directory is no log.
+/// Why an entry of a place is no log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipReason {
     /// No right to look at it, gone, or a link to nowhere.
@@ -70,241 +79,265 @@ impl SkipReason {
             Self::NotALog => "not_a_log",
         }
     }
+
+    /// For a person, to stand after the path.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Unreadable(why) => format!("cannot be looked at: {why}"),
+            Self::Empty => "is empty: Spark has not written anything to it yet".to_owned(),
+            Self::NotALog => "is no event log: no file in it is named events_<N>_…".to_owned(),
+        }
+    }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum LayoutError {
-    #[error("cannot read {path}: {source}; check that it exists and that this user may read it")]
-    Io { path: PathBuf, source: io::Error },
-    #[error("{path} is neither a file nor a directory")]
-    NeitherFileNorDirectory { path: PathBuf },
-    #[error("{path} is empty: Spark has not written anything to it yet")]
-    Empty { path: PathBuf },
+/// Lists a place and says which logs it holds ([`group`]). Blocks.
+///
+/// # Errors
+/// When the place cannot be listed.
+pub fn scan(files: &dyn Files) -> Result<Scan, FilesError> {
+    Ok(group(&files.list()?))
 }
 
-/// All logs directly in `directory`: single files and rolling directories.
-/// Hidden files and checksums (`.crc`) are passed over; an entry that cannot
-/// be looked at costs only itself.
-pub fn scan_directory(directory: &Path) -> Result<Scan, LayoutError> {
-    let failed = |source| LayoutError::Io { path: directory.to_owned(), source };
+/// All logs of a place: single files in its root, and rolling directories.
+/// A root that holds `events_<N>_` files is a rolling log itself. Hidden files
+/// and checksums (`.crc`) are passed over.
+pub fn group(listing: &Listing) -> Scan {
     let mut scan = Scan::default();
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if is_hidden(&path) {
+    let mut directories: BTreeMap<&str, Rolling<'_>> = BTreeMap::new();
+    let mut single = Vec::new();
+    for entry in &listing.entries {
+        let (directory, name) = split(&entry.path);
+        if is_hidden(name) || is_hidden(split(directory).1) {
             continue;
         }
-        match examine(&path) {
-            Ok(log) => scan.logs.push(log),
-            Err(reason) => scan.skipped.push((path, reason)),
+        if entry.kind == EntryKind::Directory {
+            if directory.is_empty() {
+                directories.entry(&entry.path).or_default();
+            }
+        } else if name.starts_with("appstatus_") || events_number(name).is_some() {
+            directories.entry(directory).or_default().files.push((name, entry));
+        } else if directory.is_empty() {
+            single.push((name, entry));
         }
+    }
+    for (name, entry) in single {
+        if entry.bytes == 0 {
+            scan.skipped.push((entry.path.clone(), SkipReason::Empty));
+        } else {
+            scan.logs.push(single_file(name, entry));
+        }
+    }
+    for (directory, rolling) in directories {
+        match rolling.log(directory) {
+            Ok(log) => scan.logs.push(log),
+            Err(reason) => scan.skipped.push((directory.to_owned(), reason)),
+        }
+    }
+    let unreadable = listing.unreadable.iter().filter(|(path, _)| !is_hidden(split(path).1));
+    for (path, why) in unreadable {
+        // A directory that cannot be looked into is one thing, not two.
+        scan.skipped.retain(|(skipped, _)| skipped != path);
+        scan.skipped.push((path.clone(), SkipReason::Unreadable(why.clone())));
     }
     scan.logs.sort_by(|a, b| a.path.cmp(&b.path));
     scan.skipped.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(scan)
+    scan
 }
 
-/// The logs a person means by `path`: a file, one rolling directory, or a
-/// directory of logs.
-pub fn locate(path: &Path) -> Result<Scan, LayoutError> {
-    let metadata =
-        fs::metadata(path).map_err(|source| LayoutError::Io { path: path.to_owned(), source })?;
-    if metadata.is_file() && metadata.len() == 0 {
-        return Err(LayoutError::Empty { path: path.to_owned() });
-    }
-    if !metadata.is_dir() && !metadata.is_file() {
-        return Err(LayoutError::NeitherFileNorDirectory { path: path.to_owned() });
-    }
-    match examine(path) {
-        Ok(log) => Ok(Scan { logs: vec![log], skipped: Vec::new() }),
-        Err(_) => scan_directory(path),
-    }
+/// Directory (empty: the root) and name.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
-fn is_hidden(path: &Path) -> bool {
-    let checksum = path.extension().is_some_and(|suffix| suffix == "crc");
-    checksum || file_name(path).starts_with('.')
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') || name.rsplit_once('.').is_some_and(|(_, suffix)| suffix == "crc")
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// One entry as a log.
-fn examine(path: &Path) -> Result<LogFiles, SkipReason> {
-    let unreadable = |error: io::Error| SkipReason::Unreadable(error.to_string());
-    let metadata = fs::metadata(path).map_err(unreadable)?;
-    if metadata.is_dir() {
-        return rolling(path);
-    }
-    if !metadata.is_file() {
-        return Err(SkipReason::NotALog);
-    }
-    if metadata.len() == 0 {
-        return Err(SkipReason::Empty);
-    }
-    let full_name = file_name(path);
-    let name = full_name.strip_suffix(IN_PROGRESS).unwrap_or(&full_name);
-    let in_progress = name.len() < full_name.len();
+fn single_file(full_name: &str, entry: &Entry) -> LogFiles {
+    let name = full_name.strip_suffix(IN_PROGRESS).unwrap_or(full_name);
     let stem = name.strip_suffix(COMPACT).unwrap_or(name);
-    Ok(LogFiles {
-        path: path.to_owned(),
+    LogFiles {
+        path: entry.path.clone(),
         name: without_codec(stem).to_owned(),
-        files: vec![path.to_owned()],
-        bytes: metadata.len(),
-        modified: metadata.modified().map_err(unreadable)?,
-        in_progress: Some(in_progress),
+        files: vec![LogFile { path: entry.path.clone(), bytes: entry.bytes, number: 1 }],
+        bytes: entry.bytes,
+        modified: entry.modified,
+        in_progress: Some(name.len() < full_name.len()),
         compacted: stem.len() < name.len(),
         missing_files: false,
-    })
+    }
 }
 
 fn without_codec(name: &str) -> &str {
     CODECS.iter().find_map(|codec| name.strip_suffix(codec)).unwrap_or(name)
 }
 
-/// An `events_<N>_…` file.
-struct Events {
-    index: u64,
-    compact: bool,
-    path: PathBuf,
-    bytes: u64,
-}
-
-/// A directory as a rolling log. Reading starts at the highest compacted
-/// file, which stands for all before it, even where those are still there.
-fn rolling(directory: &Path) -> Result<LogFiles, SkipReason> {
-    let unreadable = |error: io::Error| SkipReason::Unreadable(error.to_string());
-    let mut events = Vec::new();
-    let (mut ended, mut running) = (false, false);
-    let mut modified = SystemTime::UNIX_EPOCH;
-    for entry in fs::read_dir(directory).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if is_hidden(&path) {
-            continue;
-        }
-        let name = file_name(&path);
-        if name.starts_with("appstatus_") {
-            // On an object store the old name may be seen beside the new one
-            // for a moment: the rename is a copy.
-            if name.ends_with(IN_PROGRESS) { running = true } else { ended = true }
-        } else if let Some(index) = events_index(&name) {
-            let metadata = fs::metadata(&path).map_err(unreadable)?;
-            modified = modified.max(metadata.modified().map_err(unreadable)?);
-            let compact = name.ends_with(COMPACT);
-            events.push(Events { index, compact, path, bytes: metadata.len() });
-        }
-    }
-    // The compacted file goes before a plain one of the same number.
-    events.sort_by(|a, b| (a.index, !a.compact, &a.path).cmp(&(b.index, !b.compact, &b.path)));
-    let compacted = events.iter().rposition(|file| file.compact);
-    if let Some(first) = compacted {
-        let index = events[first].index;
-        events.drain(..first);
-        events.retain(|file| file.compact || file.index > index);
-    }
-    let first = events.first().map(|file| file.index).ok_or(SkipReason::NotALog)?;
-    let missing_files = (compacted.is_none() && first != 1)
-        || events.windows(2).any(|pair| pair[1].index > pair[0].index.saturating_add(1));
-    let bytes = events.iter().map(|file| file.bytes).sum();
-    if bytes == 0 {
-        return Err(SkipReason::Empty);
-    }
-    let name = file_name(directory);
-    Ok(LogFiles {
-        path: directory.to_owned(),
-        name: name.strip_prefix(ROLLING_PREFIX).unwrap_or(&name).to_owned(),
-        files: events.into_iter().map(|file| file.path).collect(),
-        bytes,
-        modified,
-        in_progress: match (ended, running) {
-            (true, _) => Some(false),
-            (false, true) => Some(true),
-            (false, false) => None,
-        },
-        compacted: compacted.is_some(),
-        missing_files,
-    })
-}
-
 /// `N` of `events_<N>_<id>…`.
-fn events_index(name: &str) -> Option<u64> {
+fn events_number(name: &str) -> Option<u64> {
     name.strip_prefix("events_")?.split_once('_')?.0.parse().ok()
+}
+
+/// The application's part of `events_<N>_<id>[_<attempt>][.codec][.compact]`.
+fn events_name(name: &str) -> Option<&str> {
+    let name = name.strip_prefix("events_")?.split_once('_')?.1;
+    Some(without_codec(name.strip_suffix(COMPACT).unwrap_or(name)))
+}
+
+/// A directory that may be a rolling log.
+#[derive(Default)]
+struct Rolling<'a> {
+    /// Name and entry of its `appstatus_` and `events_` files.
+    files: Vec<(&'a str, &'a Entry)>,
+}
+
+impl Rolling<'_> {
+    /// Reading starts at the highest compacted file, which stands for all
+    /// before it, even where those are still there.
+    fn log(self, directory: &str) -> Result<LogFiles, SkipReason> {
+        let (mut ended, mut running) = (false, false);
+        let mut events = Vec::new();
+        for (name, entry) in self.files {
+            match events_number(name) {
+                Some(number) => events.push((number, name.ends_with(COMPACT), name, entry)),
+                // On an object store the old name may be seen beside the new
+                // one for a moment: the rename is a copy.
+                None if name.ends_with(IN_PROGRESS) => running = true,
+                None => ended = true,
+            }
+        }
+        // The compacted file goes before a plain one of the same number.
+        events.sort_by_key(|(number, compact, name, _)| (*number, !compact, *name));
+        let compacted = events.iter().rposition(|(_, compact, ..)| *compact);
+        if let Some(first) = compacted {
+            let compacted_to = events[first].0;
+            events.drain(..first);
+            events.retain(|(number, compact, ..)| *compact || *number > compacted_to);
+        }
+        let (first, _, name, _) = *events.first().ok_or(SkipReason::NotALog)?;
+        let missing_files = (compacted.is_none() && first != 1)
+            || events.windows(2).any(|pair| pair[1].0 > pair[0].0.saturating_add(1));
+        let bytes = events.iter().map(|(.., entry)| entry.bytes).sum();
+        if bytes == 0 {
+            return Err(SkipReason::Empty);
+        }
+        let modified = events.iter().map(|(.., entry)| entry.modified).max();
+        Ok(LogFiles {
+            path: directory.to_owned(),
+            name: events_name(name).unwrap_or_default().to_owned(),
+            files: events
+                .into_iter()
+                .map(|(number, _, _, entry)| LogFile {
+                    path: entry.path.clone(),
+                    bytes: entry.bytes,
+                    number,
+                })
+                .collect(),
+            bytes,
+            modified: modified.unwrap_or(SystemTime::UNIX_EPOCH),
+            in_progress: match (ended, running) {
+                (true, _) => Some(false),
+                (false, true) => Some(true),
+                (false, false) => None,
+            },
+            compacted: compacted.is_some(),
+            missing_files,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn write(directory: &Path, names: &[&str]) {
-        fs::create_dir_all(directory).expect("directory");
-        for name in names {
-            let text = if name.starts_with("appstatus") { "" } else { "{}\n" };
-            fs::write(directory.join(name), text).expect("file");
-        }
+    /// A place that holds these paths: one that ends with `/` is a directory,
+    /// one with `!` behind it is empty.
+    fn holding(paths: &[&str]) -> Scan {
+        let entries = paths.iter().enumerate().map(|(place, path)| {
+            let empty = path.ends_with('!') || split(path).1.starts_with("appstatus_");
+            Entry {
+                path: path.trim_end_matches(['/', '!']).to_owned(),
+                kind: if path.ends_with('/') { EntryKind::Directory } else { EntryKind::File },
+                bytes: if empty { 0 } else { 10 },
+                modified: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(place as u64),
+            }
+        });
+        group(&Listing { entries: entries.collect(), ..Listing::default() })
     }
 
-    fn names(log: &LogFiles) -> Vec<String> {
-        log.files.iter().map(|path| file_name(path)).collect()
+    fn names(log: &LogFiles) -> Vec<&str> {
+        log.files.iter().map(|file| split(&file.path).1).collect()
     }
 
     #[test]
     fn single_files_and_what_their_names_say() {
-        let directory = tempfile::tempdir().expect("directory");
-        write(
-            directory.path(),
-            &["app-1", "app-2.zstd", "application_1_2_1.lz4.inprogress", ".app-1.crc", "x.crc"],
-        );
-        fs::write(directory.path().join("app-9.inprogress"), "").expect("file");
-        let scan = scan_directory(directory.path()).expect("scan");
+        let scan = holding(&[
+            "app-2.zstd",
+            "app-1",
+            "application_1_2_1.lz4.inprogress",
+            ".app-1.crc",
+            "x.crc",
+            "app-9.inprogress!",
+        ]);
         let seen: Vec<(&str, Option<bool>)> =
             scan.logs.iter().map(|log| (log.name.as_str(), log.in_progress)).collect();
         assert_eq!(
             seen,
             [("app-1", Some(false)), ("app-2", Some(false)), ("application_1_2_1", Some(true))]
         );
-        assert_eq!(scan.skipped, [(directory.path().join("app-9.inprogress"), SkipReason::Empty)]);
+        assert_eq!(scan.skipped, [("app-9.inprogress".to_owned(), SkipReason::Empty)]);
     }
 
     #[test]
     fn rolling_files_are_read_by_number() {
-        let directory = tempfile::tempdir().expect("directory");
-        let log = directory.path().join("eventlog_v2_app-7");
-        let files: Vec<String> = (1..=11).map(|n| format!("events_{n}_app-7.zstd")).collect();
-        let files: Vec<&str> = files.iter().map(String::as_str).collect();
-        write(&log, &files);
-        write(&log, &["appstatus_app-7.inprogress", ".appstatus_app-7.crc"]);
-        let found = locate(&log).expect("a log").logs.remove(0);
-        assert_eq!(names(&found), files);
+        let mut files: Vec<String> =
+            (1..=11).map(|n| format!("eventlog_v2_app-7/events_{n}_app-7.zstd")).collect();
+        let of = |files: &[String], more: &[&str]| {
+            let mut all: Vec<&str> = files.iter().map(String::as_str).collect();
+            all.reverse();
+            all.extend_from_slice(more);
+            holding(&all).logs.remove(0)
+        };
+        let running = "eventlog_v2_app-7/appstatus_app-7.inprogress";
+        let ended = "eventlog_v2_app-7/appstatus_app-7";
+        let found = of(&files, &["eventlog_v2_app-7/", running]);
+        assert_eq!(found.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>(), files);
+        assert_eq!(
+            found.files.iter().map(|file| file.number).collect::<Vec<_>>(),
+            (1..=11).collect::<Vec<_>>()
+        );
         assert_eq!((found.name.as_str(), found.in_progress), ("app-7", Some(true)));
+        assert_eq!((found.path.as_str(), found.bytes), ("eventlog_v2_app-7", 110));
         assert!(!found.missing_files && !found.compacted);
 
-        write(&log, &["appstatus_app-7"]);
-        assert_eq!(locate(&log).expect("a log").logs[0].in_progress, Some(false));
-        fs::remove_file(log.join("appstatus_app-7")).expect("removed");
-        fs::remove_file(log.join("appstatus_app-7.inprogress")).expect("removed");
-        fs::remove_file(log.join("events_4_app-7.zstd")).expect("removed");
-        let found = locate(directory.path()).expect("a directory of logs").logs.remove(0);
+        assert_eq!(of(&files, &[running, ended]).in_progress, Some(false));
+        files.remove(3);
+        let found = of(&files, &["eventlog_v2_app-7/.appstatus_app-7.crc"]);
         assert_eq!(found.in_progress, None);
         assert!(found.missing_files);
     }
 
     #[test]
+    fn a_place_may_be_a_rolling_log_itself() {
+        let scan = holding(&["events_1_app-7_1.lz4", "appstatus_app-7_1"]);
+        let log = &scan.logs[0];
+        assert_eq!((log.path.as_str(), log.name.as_str()), ("", "app-7_1"));
+        assert_eq!(log.in_progress, Some(false));
+        assert!(scan.skipped.is_empty());
+    }
+
+    #[test]
     fn the_highest_compacted_file_stands_for_all_before_it() {
-        let directory = tempfile::tempdir().expect("directory");
-        let log = directory.path().join("eventlog_v2_app-7_1");
-        write(
-            &log,
-            &[
-                "events_1_app-7_1",
-                "events_2_app-7_1.compact",
-                "events_3_app-7_1",
-                "events_3_app-7_1.compact",
-                "events_4_app-7_1",
-                "events_10_app-7_1",
-                "appstatus_app-7_1",
-            ],
-        );
-        let found = locate(&log).expect("a log").logs.remove(0);
+        let found = holding(&[
+            "eventlog_v2_app-7_1/events_1_app-7_1",
+            "eventlog_v2_app-7_1/events_2_app-7_1.compact",
+            "eventlog_v2_app-7_1/events_3_app-7_1",
+            "eventlog_v2_app-7_1/events_3_app-7_1.compact",
+            "eventlog_v2_app-7_1/events_4_app-7_1",
+            "eventlog_v2_app-7_1/events_10_app-7_1",
+            "eventlog_v2_app-7_1/appstatus_app-7_1",
+        ])
+        .logs
+        .remove(0);
         assert_eq!(
             names(&found),
             ["events_3_app-7_1.compact", "events_4_app-7_1", "events_10_app-7_1"]
@@ -315,26 +348,29 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_costs_only_itself() {
-        let directory = tempfile::tempdir().expect("directory");
-        write(directory.path(), &["app-1"]);
-        fs::create_dir(directory.path().join("lost+found")).expect("directory");
-        #[cfg(unix)]
-        std::os::unix::fs::symlink("/nowhere/at/all", directory.path().join("app-2"))
-            .expect("link");
-        let scan = scan_directory(directory.path()).expect("scan");
+        let mut listing = Listing::default();
+        for (path, kind) in [
+            ("app-1", EntryKind::File),
+            ("lost+found", EntryKind::Directory),
+            ("closed", EntryKind::Directory),
+        ] {
+            listing.push(Entry {
+                path: path.to_owned(),
+                kind,
+                bytes: 10,
+                modified: SystemTime::UNIX_EPOCH,
+            });
+        }
+        for path in ["app-2", ".hidden", "closed"] {
+            listing.unreadable.push((path.to_owned(), "no".to_owned()));
+        }
+        let scan = group(&listing);
         assert_eq!(scan.logs.len(), 1);
-        let reasons: Vec<&str> = scan.skipped.iter().map(|(_, reason)| reason.as_str()).collect();
-        assert_eq!(reasons, ["unreadable", "not_a_log"]);
-    }
-
-    #[test]
-    fn an_empty_directory_holds_nothing_and_a_missing_one_is_an_error() {
-        let directory = tempfile::tempdir().expect("directory");
-        assert!(scan_directory(directory.path()).expect("scan").logs.is_empty());
-        let missing = directory.path().join("gone");
-        let error = locate(&missing).expect_err("no such path").to_string();
-        assert!(error.contains("gone"), "{error}");
-        fs::write(&missing, "").expect("file");
-        assert!(matches!(locate(&missing), Err(LayoutError::Empty { .. })));
+        let reasons: Vec<(&str, &str)> =
+            scan.skipped.iter().map(|(path, reason)| (path.as_str(), reason.as_str())).collect();
+        assert_eq!(
+            reasons,
+            [("app-2", "unreadable"), ("closed", "unreadable"), ("lost+found", "not_a_log")]
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! Bytes in over HTTP: the one client through which all of Spark's servers
-//! are asked.
+//! Bytes in: the one HTTP client through which all of Spark's servers are
+//! asked, and [`files`], wherever event logs lie.
 //!
-//! It only ever sends GET, follows no redirect (Spark's API sends none: one
+//! The client only ever sends GET, follows no redirect (Spark's API sends none: one
 //! means a proxy or a login page, and our credentials are not for them),
 //! keeps at most a few requests in flight per server, and reads every body
 //! as a stream with a limit on its decompressed size. [`crate::rest`] and
@@ -14,6 +14,7 @@ mod client;
 mod credentials;
 mod decode;
 mod error;
+pub mod files;
 mod statistics;
 mod text;
 mod tls;

@@ -111,6 +111,9 @@ pub enum DataQuality {
     LogIncomplete,
     /// The History Server compacted the log: events of finished jobs are gone.
     LogCompacted,
+    /// The log decompresses to more than `limits.compression_ratio` times its
+    /// size: it was read up to there.
+    CompressionRatio,
     /// Lines that are not an event: skipped.
     BadLines,
     /// Lines over the length limit: skipped.
@@ -121,9 +124,12 @@ pub enum DataQuality {
     DroppedEvents,
     /// Stages were evicted from the driver's lists before we saw them.
     StagesEvicted,
-    /// Tasks were evicted from the driver's lists, or exceed our limit:
-    /// quantiles of that stage are absent.
+    /// Tasks were evicted from the driver's lists: quantiles of that stage
+    /// are absent.
     TasksEvicted,
+    /// A stage has more tasks than `limits.tasks_per_stage`: its quantiles
+    /// are within [`super::QUANTILE_ERROR`] of the exact ones.
+    QuantilesEstimated,
     /// Task ends without metrics (lost executors): their work is not counted.
     MissingTaskMetrics,
     /// More stage attempts than `limits.stages`: the cheapest are left out.
@@ -148,16 +154,18 @@ pub enum DataQuality {
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
+        Self::CompressionRatio,
         Self::BadLines,
         Self::LongLines,
         Self::NoApplicationStart,
         Self::DroppedEvents,
         Self::StagesEvicted,
         Self::TasksEvicted,
+        Self::QuantilesEstimated,
         Self::MissingTaskMetrics,
         Self::StagesOmitted,
         Self::ConcurrentGc,
@@ -173,12 +181,14 @@ impl DataQuality {
             Self::LogTruncated => "log_truncated",
             Self::LogIncomplete => "log_incomplete",
             Self::LogCompacted => "log_compacted",
+            Self::CompressionRatio => "compression_ratio",
             Self::BadLines => "bad_lines",
             Self::LongLines => "long_lines",
             Self::NoApplicationStart => "no_application_start",
             Self::DroppedEvents => "dropped_events",
             Self::StagesEvicted => "stages_evicted",
             Self::TasksEvicted => "tasks_evicted",
+            Self::QuantilesEstimated => "quantiles_estimated",
             Self::MissingTaskMetrics => "missing_task_metrics",
             Self::StagesOmitted => "stages_omitted",
             Self::ConcurrentGc => "concurrent_gc",

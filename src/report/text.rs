@@ -331,6 +331,9 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::LogTruncated => "the log is cut off: what came after is missing",
         DataQuality::LogIncomplete => "the log has no end: the application runs, or was lost",
         DataQuality::LogCompacted => "the log was compacted: finished jobs are missing from it",
+        DataQuality::CompressionRatio => {
+            "the log is compressed beyond limits.compression_ratio: its rest was not read"
+        }
         DataQuality::BadLines => "some lines of the log are not events and were skipped",
         DataQuality::LongLines => {
             "some lines of the log are over limits.line_size and were skipped"
@@ -341,6 +344,9 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::DroppedEvents => "Spark dropped events: counts may be low",
         DataQuality::StagesEvicted => "Spark evicted stages before they could be read",
         DataQuality::TasksEvicted => "tasks are missing: some stages have no quantiles",
+        DataQuality::QuantilesEstimated => {
+            "stages with more tasks than limits.tasks_per_stage: their quantiles are within 1 %"
+        }
         DataQuality::MissingTaskMetrics => {
             "some tasks ended without metrics: their work is not counted"
         }

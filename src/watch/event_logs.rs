@@ -2,7 +2,7 @@
 //! once.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,6 +10,7 @@ use super::schedule::Pace;
 use super::source::{Cycle, Place};
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions};
+use crate::fetch::files::{Files, LocalFiles};
 use crate::telemetry::events::{LogFailed, LogRead, SourceProbed};
 use futures_util::StreamExt;
 
@@ -24,20 +25,21 @@ struct Reading {
 
 /// Reads the logs of a directory until told to stop.
 pub(super) async fn watch(place: Place, directory: PathBuf) {
-    let target = place.target(&directory.display());
+    let files: Arc<dyn Files> = Arc::new(LocalFiles::directory(&directory));
+    let target = place.target(&files.display(""));
     let mut pace = Pace::new(place.watcher.config.intervals.event_log_dir.get(), &target.target);
-    let mut readings: HashMap<PathBuf, Reading> = HashMap::new();
+    let mut readings: HashMap<String, Reading> = HashMap::new();
     let mut known = false;
     loop {
         let mut cycle = Cycle::start();
-        match scan(directory.clone()).await {
+        match scan(Arc::clone(&files)).await {
             Ok(found) => {
                 if !known {
                     known = true;
                     SourceProbed { target: target.clone(), kind: "event_log", spark_version: None }
                         .emit(place.telemetry());
                 }
-                read_new(&place, found, &mut readings, &mut cycle).await;
+                read_new(&place, &files, found, &mut readings, &mut cycle).await;
             }
             Err(message) => cycle.failure = Some(message.into()),
         }
@@ -53,16 +55,13 @@ struct Found {
     unreadable: u64,
 }
 
-async fn scan(directory: PathBuf) -> Result<Found, String> {
-    let scan = move || match eventlog::scan_directory(&directory) {
-        Ok(scan) => Ok(Found {
-            unreadable: scan
-                .skipped
-                .iter()
-                .filter(|(_, reason)| reason.as_str() == "unreadable")
-                .count() as u64,
-            logs: scan.logs,
-        }),
+async fn scan(files: Arc<dyn Files>) -> Result<Found, String> {
+    let scan = move || match eventlog::scan(&*files) {
+        Ok(scan) => {
+            let unreadable = |reason: &eventlog::SkipReason| reason.as_str() == "unreadable";
+            let unreadable = scan.skipped.iter().filter(|(_, reason)| unreadable(reason)).count();
+            Ok(Found { logs: scan.logs, unreadable: unreadable as u64 })
+        }
         Err(error) => Err(error.to_string()),
     };
     tokio::task::spawn_blocking(scan).await.unwrap_or_else(|error| Err(error.to_string()))
@@ -71,8 +70,9 @@ async fn scan(directory: PathBuf) -> Result<Found, String> {
 /// Reads what is new, newest first, and counts what was left out and why.
 async fn read_new(
     place: &Place,
+    files: &Arc<dyn Files>,
     found: Found,
-    readings: &mut HashMap<PathBuf, Reading>,
+    readings: &mut HashMap<String, Reading>,
     cycle: &mut Cycle,
 ) {
     let watcher = &place.watcher;
@@ -104,7 +104,7 @@ async fn read_new(
 
     let results: Vec<(LogFiles, Option<&'static str>)> = futures_util::stream::iter(to_read)
         .map(|log| async {
-            let result = read(place, &log).await;
+            let result = read(place, files, &log).await;
             (log, result)
         })
         .buffer_unordered(watcher.config.limits.concurrent_logs)
@@ -137,7 +137,7 @@ fn still_appears(log: &LogFiles) -> bool {
 }
 
 /// Reads and takes in one log; the reason where nothing came of it.
-async fn read(place: &Place, log: &LogFiles) -> Option<&'static str> {
+async fn read(place: &Place, files: &Arc<dyn Files>, log: &LogFiles) -> Option<&'static str> {
     let watcher = Arc::clone(&place.watcher);
     let Ok(_permit) = watcher.parsing.acquire().await else { return Some("unreadable") };
     if watcher.registry().len() >= watcher.config.limits.applications {
@@ -145,27 +145,34 @@ async fn read(place: &Place, log: &LogFiles) -> Option<&'static str> {
     }
     let cluster = Arc::clone(&place.cluster);
     let log = log.clone();
-    let path = log.path.clone();
-    let reader = Arc::clone(&watcher);
-    let result = tokio::task::spawn_blocking(move || read_blocking(&reader, &cluster, &log)).await;
+    let path = files.display(&log.path);
+    let (reader, files) = (Arc::clone(&watcher), Arc::clone(files));
+    let result =
+        tokio::task::spawn_blocking(move || read_blocking(&reader, &cluster, &*files, &log)).await;
     result.unwrap_or_else(|error| {
-        failed(&watcher, &path, "unreadable", format!("reading it stopped half way: {error}"));
+        failed(&watcher, path, "unreadable", format!("reading it stopped half way: {error}"));
         Some("unreadable")
     })
 }
 
-fn read_blocking(watcher: &Watcher, cluster: &str, log: &LogFiles) -> Option<&'static str> {
+fn read_blocking(
+    watcher: &Watcher,
+    cluster: &str,
+    files: &dyn Files,
+    log: &LogFiles,
+) -> Option<&'static str> {
     let started = Instant::now();
     let options = ReadOptions { cluster, limits: &watcher.config.limits };
-    match eventlog::read(log, &options) {
+    let path = files.display(&log.path);
+    match eventlog::read(log, files, &options) {
         Err(error) => {
-            failed(watcher, &log.path, error.reason(), error.to_string());
+            failed(watcher, path, error.reason(), error.to_string());
             Some("unreadable")
         }
         Ok(outcome) => {
             let statistics = outcome.statistics;
             LogRead {
-                path: log.path.display().to_string(),
+                path,
                 application: outcome.application.id.to_string(),
                 bytes: statistics.bytes_decompressed,
                 lines: statistics.lines,
@@ -179,6 +186,6 @@ fn read_blocking(watcher: &Watcher, cluster: &str, log: &LogFiles) -> Option<&'s
     }
 }
 
-fn failed(watcher: &Watcher, path: &Path, reason: &'static str, message: String) {
-    LogFailed { path: path.display().to_string(), reason, message }.emit(&watcher.telemetry);
+fn failed(watcher: &Watcher, path: String, reason: &'static str, message: String) {
+    LogFailed { path, reason, message }.emit(&watcher.telemetry);
 }

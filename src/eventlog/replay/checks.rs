@@ -25,7 +25,7 @@ const LARGEST_COUNT: u64 = 1 << 60;
 const NAME_LENGTH: usize = 2_000;
 
 /// What is known to be wrong, and the latest moment seen.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Checks {
     pub(super) quality: BTreeSet<DataQuality>,
     pub(super) latest: Option<Timestamp>,

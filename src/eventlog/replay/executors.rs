@@ -38,13 +38,14 @@ pub(super) enum End {
     Resubmitted,
 }
 
+#[derive(Clone)]
 struct Entry {
     executor: Executor,
     /// Tasks given to it so far.
     launched: u32,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Executors {
     list: Vec<Entry>,
     index: HashMap<String, u32>,
@@ -77,6 +78,7 @@ impl PeakMetrics {
     }
 }
 
+#[derive(Clone)]
 struct BlockManager {
     added: Option<jiff::Timestamp>,
     memory: Option<u64>,

@@ -58,9 +58,10 @@ pub(super) struct Hints<'a> {
     pub(super) modified: Timestamp,
 }
 
-/// A log being replayed.
+/// A log being replayed. A copy can be finished while the log goes on.
+#[derive(Clone)]
 pub(super) struct Replay<'a> {
-    limits: &'a Limits,
+    limits: Cow<'a, Limits>,
     checks: Checks,
     id: Option<String>,
     attempt: Option<String>,
@@ -78,14 +79,10 @@ pub(super) struct Replay<'a> {
     sql: Executions<'a>,
     queries: Queries,
     active: ActiveTasks,
-    /// Memory for one line, used again and again.
-    scratch: String,
 }
 
-/// The most of it that is kept from line to line.
-const SCRATCH: usize = 1 << 20;
-
 /// The ApplicationEnd.
+#[derive(Clone)]
 struct End {
     time: Option<Timestamp>,
     exit_code: Option<i32>,
@@ -103,8 +100,16 @@ fn owned(text: &Text<'_>) -> Option<String> {
 
 impl<'a> Replay<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
+        Self::with(Cow::Borrowed(limits))
+    }
+
+    /// One that outlives whoever made it.
+    pub(super) fn owned(limits: Limits) -> Replay<'static> {
+        Replay::with(Cow::Owned(limits))
+    }
+
+    fn with(limits: Cow<'a, Limits>) -> Self {
         Self {
-            limits,
             checks: Checks::default(),
             id: None,
             attempt: None,
@@ -118,12 +123,17 @@ impl<'a> Replay<'a> {
             streamed: false,
             executors: Executors::default(),
             jobs: Jobs::default(),
-            stages: Stages::new(limits),
-            sql: Executions::new(limits),
+            stages: Stages::new(limits.clone()),
+            sql: Executions::new(limits.clone()),
             queries: Queries::default(),
+            limits,
             active: ActiveTasks::default(),
-            scratch: String::new(),
         }
+    }
+
+    /// Whether the log has an ApplicationEnd.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     pub(super) fn mark(&mut self, quality: DataQuality) {
@@ -148,6 +158,18 @@ impl<'a> Replay<'a> {
         self.event(&line).unwrap_or(Seen::Bad)
     }
 
+    /// Replays the end of a task, of which `read` is what is read. Task ends
+    /// are nearly all of a log.
+    pub(super) fn task_end_line(&mut self, read: &str, whole: &[u8]) -> Seen {
+        match serde_json::from_str::<event::TaskEnd<'_>>(read) {
+            Ok(event) if event.task.is_some() => {
+                self.task_end(&event);
+                Seen::Event
+            }
+            _ => self.line(whole),
+        }
+    }
+
     /// Parses the line as the event it says it is; only then anything is
     /// changed.
     fn event(&mut self, line: &str) -> Result<Seen, serde_json::Error> {
@@ -156,7 +178,7 @@ impl<'a> Replay<'a> {
         }
         let Some(name) = event::name(line)? else { return Ok(Seen::Bad) };
         match &*name {
-            "SparkListenerTaskEnd" => return self.any_task_end(line),
+            "SparkListenerTaskEnd" => self.task_end(&serde_json::from_str(line)?),
             "SparkListenerTaskStart" => self.task_start(&serde_json::from_str(line)?),
             "SparkListenerStageSubmitted" => self.stage_submitted(&serde_json::from_str(line)?),
             "SparkListenerStageCompleted" => self.stage_completed(&serde_json::from_str(line)?),
@@ -238,29 +260,6 @@ impl<'a> Replay<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Task ends are nearly all of a log.
-    fn any_task_end(&mut self, line: &str) -> Result<Seen, serde_json::Error> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let short = event::without_unread(line, &mut scratch)
-            .and_then(|short| serde_json::from_str::<event::TaskEnd<'_>>(short).ok())
-            .filter(|event| event.task.is_some());
-        let result = match &short {
-            Some(event) => {
-                self.task_end(event);
-                Ok(Seen::Event)
-            }
-            None => serde_json::from_str(line).map(|event| {
-                self.task_end(&event);
-                Seen::Event
-            }),
-        };
-        drop(short);
-        if scratch.capacity() <= SCRATCH {
-            self.scratch = scratch;
-        }
-        result
     }
 
     fn application_start(&mut self, event: &event::ApplicationStart<'_>) {

@@ -4,6 +4,7 @@
 //! and the metrics of that plan. Beyond the limits old and short executions
 //! go first, and the plans of such before that.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ struct State {
 
 #[derive(Clone)]
 pub(super) struct Executions<'a> {
-    limits: &'a Limits,
+    limits: Cow<'a, Limits>,
     map: BTreeMap<u64, State>,
     names: Names,
     pub(super) accumulators: Accumulators,
@@ -64,7 +65,7 @@ pub(super) struct Executions<'a> {
 }
 
 impl<'a> Executions<'a> {
-    pub(super) fn new(limits: &'a Limits) -> Self {
+    pub(super) fn new(limits: Cow<'a, Limits>) -> Self {
         Self {
             limits,
             map: BTreeMap::new(),

@@ -25,6 +25,7 @@ use crate::model::{DataQuality, FailureClass, StageId, StageStatus, Task, TaskSp
 const MOST_ACTIVE: usize = 1_000_000;
 
 /// A task attempt between its start and its end.
+#[derive(Clone)]
 pub(super) struct Active {
     executor: u32,
     /// How many tasks its executor had been given before.
@@ -32,7 +33,7 @@ pub(super) struct Active {
     stage: StageId,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ActiveTasks {
     map: HashMap<u64, Active>,
     /// Starts were let go: an end without a start says nothing any more.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{fixture, stage};
-use crate::config::Limits;
-use crate::eventlog::{LogFiles, ReadOptions, ReadOutcome, event, locate, read};
+use super::{PlacedLog, fixture, logs_at, stage, try_read_log};
+use crate::eventlog::{ReadOutcome, event};
+use crate::fetch::files::Files;
 use crate::model::{
     Application, DataQuality, Distribution, FailureClass, JobStatus, Kind, Quantity, Source,
     StageStatus, State,
@@ -18,13 +18,12 @@ const ROLLING_3_5: &str = "3.5.9/eventlog_v2_app-20261130032031-0000";
 const ROLLING_4_3: &str = "4.3.0/eventlog_v2_app-20261130032227-0000";
 const SINGLE_4_3: &str = "4.3.0/local-1796009084799.zstd";
 
-fn log(name: &str) -> LogFiles {
-    locate(&fixture(name)).expect("a log").logs.remove(0)
+fn log(name: &str) -> PlacedLog {
+    logs_at(&fixture(name)).remove(0)
 }
 
-fn read_log(log: &LogFiles) -> ReadOutcome {
-    let limits = Limits::default();
-    read(log, &ReadOptions { cluster: "test", limits: &limits }).expect("readable")
+fn read_log(log: &PlacedLog) -> ReadOutcome {
+    try_read_log(log).expect("readable")
 }
 
 fn expected(name: &str) -> Value {
@@ -272,18 +271,17 @@ fn plain_zstd_single_and_rolling_tell_the_same() {
     }
     std::fs::write(rolling.join("appstatus_local-1"), "").expect("written");
     for path in [named_zstd, unnamed, rolling] {
-        let log = locate(&path).expect("a log").logs.remove(0);
-        assert_eq!(read_log(&log).application, reference, "{}", path.display());
+        assert_eq!(read_log(&logs_at(&path)[0]).application, reference, "{}", path.display());
     }
 }
 
 #[test]
 fn compacted_and_unfinished_logs_are_marked() {
     let mut files = log(ROLLING_4_3);
-    files.compacted = true;
+    files.0.compacted = true;
     assert!(read_log(&files).application.has(DataQuality::LogCompacted));
     let mut files = log(ROLLING_4_3);
-    files.missing_files = true;
+    files.0.missing_files = true;
     assert!(read_log(&files).application.has(DataQuality::LogTruncated));
 }
 
@@ -296,10 +294,10 @@ fn the_short_way_through_task_ends_gives_the_same() {
     for run in ["hot_key", "task_failures", "stage_retries", "executor_heap_oom"] {
         for version in ["3.5.9", "4.3.0"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/logs");
-            let scan = locate(&folder.join(run).join(version)).expect("a recorded run");
+            let (log, files) = logs_at(&folder.join(run).join(version)).remove(0);
             let mut text = Vec::new();
-            for file in &scan.logs[0].files {
-                let file = std::fs::File::open(file).expect("a file of the log");
+            for file in &log.files {
+                let file = files.open(&file.path, 0).expect("a file of the log");
                 let mut stream = zstd::Decoder::new(file).expect("zstd");
                 std::io::copy(&mut stream, &mut text).expect("whole");
             }
@@ -320,26 +318,28 @@ fn two_task_ends_on_one_line_are_none() {
     let cut = r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":1,"Accumulables":[{"ID":1"#;
     let whole = r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2,"Accumulables":[{"ID":1}]},"Task Executor Metrics":{}}"#;
     let line = format!("{cut}{whole}");
-    assert_eq!(event::without_unread(&line, &mut String::new()), None);
-    let mut scratch = String::new();
+    let short = |line: &str| {
+        let mut texts = "before".to_owned();
+        let read = event::without_unread(line.as_bytes(), &mut texts)?;
+        Some(texts[read].to_owned())
+    };
+    assert_eq!(short(&line), None);
     assert_eq!(
-        event::without_unread(whole, &mut scratch),
+        short(whole).as_deref(),
         Some(
             r#"{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{"Task ID":2},"Task Executor Metrics":{}}"#
         )
     );
+    assert_eq!(short(&whole.replace("TaskEnd", "TaskStart")), None);
     // Peaks without a sample go as well, and with one they stay.
     let peaks = |heap| {
         format!(
-            r#"{{"Task Info":{{"Accumulables":[]}},"Task Executor Metrics":{{"JVMHeapMemory":{heap},"x":1}},"Task Metrics":{{}}}}"#
+            r#"{{"Event":"SparkListenerTaskEnd","Task Info":{{"Task ID":1,"Accumulables":[]}},"Task Executor Metrics":{{"JVMHeapMemory":{heap},"x":1}},"Task Metrics":{{}}}}"#
         )
-        .replace(r#"{"Accumulables""#, r#"{"Task ID":1,"Accumulables""#)
     };
     assert_eq!(
-        event::without_unread(&peaks(0), &mut scratch),
-        Some(r#"{"Task Info":{"Task ID":1},"Task Metrics":{}}"#)
+        short(&peaks(0)).as_deref(),
+        Some(r#"{"Event":"SparkListenerTaskEnd","Task Info":{"Task ID":1},"Task Metrics":{}}"#)
     );
-    assert!(
-        event::without_unread(&peaks(7), &mut scratch).expect("short").contains("JVMHeapMemory")
-    );
+    assert!(short(&peaks(7)).expect("short").contains("JVMHeapMemory"));
 }
