@@ -17,10 +17,12 @@ mod field;
 mod follow;
 mod layout;
 mod lines;
+mod names;
 mod pipeline;
 mod plan;
 mod read;
 mod replay;
+mod task_end;
 #[cfg(test)]
 mod tests;
 
