@@ -18,8 +18,8 @@ pub struct Limits {
     /// first 64 MiB: what compresses better is a decompression bomb. Real logs
     /// reach 100.
     pub compression_ratio: u64,
-    /// Values kept of one measure of one stage attempt; beyond it that
-    /// measure has sums and no quantiles.
+    /// Values kept of one measure of one stage attempt; beyond it the
+    /// quantiles of that measure are estimated.
     pub tasks_per_stage: usize,
     /// Task spans kept in one application for replaying stages; beyond it
     /// savings are estimated from quantiles.
@@ -28,7 +28,7 @@ pub struct Limits {
     /// out.
     pub stages: usize,
     /// SQL executions of one application; beyond it, of those that have
-    /// ended, short ones of the older half are left out.
+    /// ended, short ones older than the newest quarter are left out.
     pub sql_executions: usize,
     /// Nodes of all plans of one application, with up to 1,000 characters of
     /// each; beyond it whole plans go, those of old and short executions
@@ -59,7 +59,7 @@ impl Default for Limits {
             line_size: Size::mib(64),
             log_size: Size::gib(64),
             compression_ratio: 1_000,
-            tasks_per_stage: 1_000_000,
+            tasks_per_stage: 100_000,
             task_spans: 2_000_000,
             stages: 100_000,
             sql_executions: 1_000,

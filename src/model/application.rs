@@ -124,9 +124,12 @@ pub enum DataQuality {
     DroppedEvents,
     /// Stages were evicted from the driver's lists before we saw them.
     StagesEvicted,
-    /// Tasks were evicted from the driver's lists, or exceed our limit:
-    /// quantiles of that stage are absent.
+    /// Tasks were evicted from the driver's lists: quantiles of that stage
+    /// are absent.
     TasksEvicted,
+    /// A stage has more tasks than `limits.tasks_per_stage`: its quantiles
+    /// are within [`super::QUANTILE_ERROR`] of the exact ones.
+    QuantilesEstimated,
     /// Task ends without metrics (lost executors): their work is not counted.
     MissingTaskMetrics,
     /// More stage attempts than `limits.stages`: the cheapest are left out.
@@ -151,7 +154,7 @@ pub enum DataQuality {
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
@@ -162,6 +165,7 @@ impl DataQuality {
         Self::DroppedEvents,
         Self::StagesEvicted,
         Self::TasksEvicted,
+        Self::QuantilesEstimated,
         Self::MissingTaskMetrics,
         Self::StagesOmitted,
         Self::ConcurrentGc,
@@ -184,6 +188,7 @@ impl DataQuality {
             Self::DroppedEvents => "dropped_events",
             Self::StagesEvicted => "stages_evicted",
             Self::TasksEvicted => "tasks_evicted",
+            Self::QuantilesEstimated => "quantiles_estimated",
             Self::MissingTaskMetrics => "missing_task_metrics",
             Self::StagesOmitted => "stages_omitted",
             Self::ConcurrentGc => "concurrent_gc",

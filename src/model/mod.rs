@@ -7,6 +7,7 @@
 //! comes in, never here. What a source cannot tell is `None`, never 0.
 
 mod application;
+mod column;
 mod configuration;
 mod distribution;
 mod executor;
@@ -22,8 +23,9 @@ mod streaming;
 mod task;
 
 pub use application::{Application, DataQuality, RunId, Source, State};
+pub use column::{Column, QUANTILE_ERROR};
 pub use configuration::{Configuration, ResourceProfile};
-pub use distribution::{Column, Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
+pub use distribution::{Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
 pub use executor::{Executor, ExecutorTotals};
 pub use failure::FailureClass;
 pub use job::{Job, JobStatus};

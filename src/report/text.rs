@@ -344,6 +344,9 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::DroppedEvents => "Spark dropped events: counts may be low",
         DataQuality::StagesEvicted => "Spark evicted stages before they could be read",
         DataQuality::TasksEvicted => "tasks are missing: some stages have no quantiles",
+        DataQuality::QuantilesEstimated => {
+            "stages with more tasks than limits.tasks_per_stage: their quantiles are within 1 %"
+        }
         DataQuality::MissingTaskMetrics => {
             "some tasks ended without metrics: their work is not counted"
         }

@@ -196,6 +196,9 @@ impl<'a> Executions<'a> {
 
     fn hold(&mut self, id: u64, metrics: &[(u64, u64)]) {
         let most = self.limits.plan_nodes.saturating_mul(METRICS_PER_NODE);
+        if metrics.is_empty() {
+            return;
+        }
         let full = self.accumulators.len() >= most;
         let state = self.entry(id);
         let new: Vec<(u64, u64)> = metrics
@@ -248,17 +251,17 @@ impl<'a> Executions<'a> {
         }
     }
 
-    /// Those that have ended before those that have not; of those the older
-    /// half before the newer; of those the shortest first.
+    /// Those that have ended before those that have not; of those the newest
+    /// quarter last; of the others the shortest first.
     fn least_missed(&self) -> Vec<u64> {
-        let middle = self.map.keys().nth(self.map.len() / 2).copied().unwrap_or_default();
+        let newest = self.map.keys().nth_back(self.map.len() / 4).copied().unwrap_or_default();
         let mut order: Vec<(bool, bool, Duration, u64)> = self
             .map
             .values()
             .map(|state| {
                 let execution = &state.execution;
                 let wall = execution.wall(Timestamp::UNIX_EPOCH).unwrap_or_default();
-                (execution.end.is_none(), execution.id >= middle, wall, execution.id)
+                (execution.end.is_none(), execution.id > newest, wall, execution.id)
             })
             .collect();
         order.sort_unstable();

@@ -353,8 +353,8 @@ impl StageState {
             || Collecting { spans: Some(Vec::new()), ..Collecting::default() },
             |collecting| *collecting,
         );
-        if collecting.columns.is_truncated() {
-            checks.mark(DataQuality::TasksEvicted);
+        if collecting.columns.is_estimated() {
+            checks.mark(DataQuality::QuantilesEstimated);
         }
         stage.measures = collecting.columns.finish();
         stage.failure_example = collecting
