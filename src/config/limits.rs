@@ -42,6 +42,8 @@ pub struct Limits {
     pub stages_exported: usize,
     /// Executors of one application that get series.
     pub executors_exported: usize,
+    /// Streaming queries of one application that get series.
+    pub streaming_queries_exported: usize,
     /// Findings of one application that get series, costliest first.
     pub findings_exported: usize,
     /// Series of one exposition.
@@ -68,6 +70,7 @@ impl Default for Limits {
             applications: 1_000,
             stages_exported: 20,
             executors_exported: 100,
+            streaming_queries_exported: 20,
             findings_exported: 20,
             series: 500_000,
             label_length: 128,
