@@ -141,7 +141,7 @@ pub enum DataQuality {
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
