@@ -13,6 +13,7 @@ mod event;
 mod field;
 mod layout;
 mod lines;
+mod listed;
 mod read;
 mod replay;
 #[cfg(test)]
@@ -20,4 +21,5 @@ mod tests;
 
 pub use codec::UnsupportedCodec;
 pub use layout::{LogFile, LogFiles, Scan, SkipReason, group, scan};
+pub use listed::{Listed, read_listed};
 pub use read::{ReadError, ReadOptions, ReadOutcome, ReadStatistics, read, read_from};
