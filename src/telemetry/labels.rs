@@ -5,7 +5,7 @@
 //! increase and a dashboard shows "none" instead of "no data".
 
 /// What is asked of a Spark REST API.
-pub const ENDPOINTS: [&str; 10] = [
+pub const ENDPOINTS: [&str; 11] = [
     "version",
     "applications",
     "jobs",
@@ -16,11 +16,12 @@ pub const ENDPOINTS: [&str; 10] = [
     "environment",
     "storage_rdd",
     "metrics",
+    "logs",
 ];
 
 /// How a request can fail.
-pub const FETCH_ERROR_KINDS: [&str; 6] =
-    ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application"];
+pub const FETCH_ERROR_KINDS: [&str; 7] =
+    ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application", "disk"];
 
 /// Why an event log could not be read at all.
 pub const LOG_FAILURES: [&str; 7] = [
