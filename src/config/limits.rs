@@ -31,6 +31,13 @@ pub struct Limits {
     /// Stage attempts of one application; beyond it the cheapest are left
     /// out.
     pub stages: usize,
+    /// SQL executions of one application; beyond it, of those that have
+    /// ended, short ones older than the newest quarter are left out.
+    pub sql_executions: usize,
+    /// Nodes of all plans of one application, with up to 1,000 characters of
+    /// each; beyond it whole plans go, those of old and short executions
+    /// first. A plan may have a tenth of it.
+    pub plan_nodes: usize,
     /// Slowest tasks kept of a stage attempt.
     pub slowest_tasks: usize,
     /// Applications held at once; beyond it new ones are skipped and counted.
@@ -60,6 +67,8 @@ impl Default for Limits {
             tasks_per_stage: 100_000,
             task_spans: 2_000_000,
             stages: 100_000,
+            sql_executions: 1_000,
+            plan_nodes: 50_000,
             slowest_tasks: 20,
             applications: 1_000,
             stages_exported: 20,

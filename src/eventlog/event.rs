@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
+use super::accumulables::{self, SqlUpdates, SqlValues};
 use super::field::{Decimal, Flag, Number, Properties, Text};
 
 /// The name of an event, whichever place in the object it has.
@@ -37,33 +38,55 @@ pub(super) fn name(line: &str) -> Result<Option<Cow<'_, str>>, serde_json::Error
     Ok(named.event.get().map(|name| name.to_owned().into()))
 }
 
-/// A TaskEnd without what is most of the line and is not read: the
-/// accumulables of its task, and the executor's peaks where Spark took no
-/// sample. The rest is put behind `texts`; where, is the result. `None` for
-/// any other line, and where one is not laid out as Spark lays it out.
+/// A TaskEnd without what is most of the line and is not read: of the
+/// accumulables of its task all but the updates of plan metrics, which are
+/// written shorter ([`accumulables::shorten`]), and the executor's peaks where
+/// Spark took no sample. The rest is put behind `texts`; where, is the result.
+/// `None` for any other line, and where one is not laid out as Spark lays it
+/// out.
 ///
 /// Inside a JSON string every quote has a backslash before it, so no mark can
 /// be part of a text. Where a second event begins in what would be cut (two
 /// lines whose line end was lost) nothing is.
 pub(super) fn without_unread(line: &[u8], texts: &mut String) -> Option<Range<usize>> {
-    const TASK_END: &[u8] = b"{\"Event\":\"SparkListenerTaskEnd\"";
+    if !line.starts_with(b"{\"Event\":\"SparkListenerTaskEnd\"") {
+        return None;
+    }
+    let from = texts.len();
+    if put_read_parts(line, texts).is_none() {
+        texts.truncate(from);
+        return None;
+    }
+    Some(from..texts.len())
+}
+
+fn put_read_parts(line: &[u8], texts: &mut String) -> Option<()> {
+    const ACCUMULABLES: &[u8] = b",\"Accumulables\":[";
+    const SHORT: &str = ",\"Accumulables\":\"";
     const END: &[u8] = b"]},\"Task Executor Metrics\":";
     const NO_SAMPLE: &[u8] = b"{\"JVMHeapMemory\":0,";
     static MARKS: LazyLock<Marks> = LazyLock::new(|| Marks {
-        accumulables: Finder::new(",\"Accumulables\":["),
+        accumulables: Finder::new(ACCUMULABLES),
         end: Finder::new(END),
         metrics: Finder::new("},\"Task Metrics\":"),
         event: Finder::new("\"Event\":"),
     });
 
-    if !line.starts_with(TASK_END) {
-        return None;
-    }
     let marks = &*MARKS;
     let begin = marks.accumulables.find(line)?;
     let end = begin + marks.end.find(&line[begin..])?;
     if marks.event.find(&line[begin..end]).is_some() {
         return None;
+    }
+    texts.push_str(str::from_utf8(&line[..begin]).ok()?);
+    let cut_from = texts.len();
+    texts.push_str(SHORT);
+    let list = str::from_utf8(&line[begin + ACCUMULABLES.len()..end]).ok()?;
+    accumulables::shorten(list, texts)?;
+    if texts.len() == cut_from + SHORT.len() {
+        texts.truncate(cut_from);
+    } else {
+        texts.push('"');
     }
     let peaks = &line[end + END.len()..];
     let rest = match marks.metrics.find(peaks) {
@@ -74,12 +97,8 @@ pub(super) fn without_unread(line: &[u8], texts: &mut String) -> Option<Range<us
         }
         _ => &line[end + 1..],
     };
-    // What is cut off ends between characters, and so does what is left.
-    let (before, after) = (str::from_utf8(&line[..begin]).ok()?, str::from_utf8(rest).ok()?);
-    let from = texts.len();
-    texts.push_str(before);
-    texts.push_str(after);
-    Some(from..texts.len())
+    texts.push_str(str::from_utf8(rest).ok()?);
+    Some(())
 }
 
 /// What [`without_unread`] looks for.
@@ -93,12 +112,11 @@ struct Marks {
 /// Events that Spark writes and that nothing is asked of yet: known, so that
 /// the count of unknown ones means something.
 pub(super) fn is_passed_over(name: &str) -> bool {
-    const CORE: [&str; 26] = [
+    const CORE: [&str; 25] = [
         "SparkListenerTaskGettingResult",
         "SparkListenerBlockManagerRemoved",
         "SparkListenerUnpersistRDD",
         "SparkListenerBlockUpdated",
-        "SparkListenerExecutorMetricsUpdate",
         "SparkListenerSpeculativeTaskSubmitted",
         "SparkListenerUnschedulableTaskSetAdded",
         "SparkListenerUnschedulableTaskSetRemoved",
@@ -127,10 +145,9 @@ pub(super) fn is_passed_over(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the event says that a stream runs.
+/// Whether the event says that a DStream runs.
 pub(super) fn is_stream_start(name: &str) -> bool {
-    (name.contains("StreamingQueryListener$") && name.ends_with("QueryStartedEvent"))
-        || name.ends_with("StreamingListenerStreamingStarted")
+    name.ends_with("StreamingListenerStreamingStarted")
 }
 
 /// Declares events by Spark's field names. A struct with a lifetime borrows
@@ -141,7 +158,7 @@ macro_rules! events {
         $($(#[$field_meta:meta])* $key:literal => $field:ident: $type:ty),+ $(,)?
     } $($rest:tt)*) => {
         $(#[$meta])*
-        #[derive(Deserialize, Default)]
+        #[derive(serde::Deserialize, Default)]
         #[serde(default, bound(deserialize = "'de: 'a"))]
         pub(super) struct $name<$life> {
             $($(#[$field_meta])* #[serde(rename = $key)] pub(super) $field: $type,)+
@@ -152,7 +169,7 @@ macro_rules! events {
         $($(#[$field_meta:meta])* $key:literal => $field:ident: $type:ty),+ $(,)?
     } $($rest:tt)*) => {
         $(#[$meta])*
-        #[derive(Deserialize, Default)]
+        #[derive(serde::Deserialize, Default)]
         #[serde(default)]
         pub(super) struct $name {
             $($(#[$field_meta])* #[serde(rename = $key)] pub(super) $field: $type,)+
@@ -197,6 +214,9 @@ events! {
         "cores" => cores: Option<Request>,
         /// MiB.
         "memory" => memory: Option<Request>,
+        "memoryOverhead" => overhead: Option<Request>,
+        "pyspark.memory" => python: Option<Request>,
+        "offHeap" => off_heap: Option<Request>,
     }
     struct TaskRequests {
         "cpus" => cpus: Option<Request>,
@@ -231,6 +251,15 @@ events! {
     /// Written only with `spark.eventLog.logStageExecutorMetrics`.
     struct StageExecutorMetrics<'a> {
         "Executor ID" => executor_id: Text<'a>,
+        "Executor Metrics" => metrics: Option<PeakMetrics>,
+    }
+    /// Heartbeats are not logged but the driver's own, and those only with
+    /// `spark.eventLog.logStageExecutorMetrics`.
+    struct ExecutorMetricsUpdate<'a> {
+        "Executor ID" => executor_id: Text<'a>,
+        "Executor Metrics Updated" => updates: Option<Vec<StagePeaks>>,
+    }
+    struct StagePeaks {
         "Executor Metrics" => metrics: Option<PeakMetrics>,
     }
     struct JobStart<'a> {
@@ -273,6 +302,8 @@ events! {
         "Completion Time" => completed: Number,
         "Failure Reason" => failure_reason: Text<'a>,
         "Resource Profile Id" => resource_profile_id: Number,
+        /// Of a stage that completed: what its accumulators had come to.
+        "Accumulables" => accumulables: SqlValues,
     }
     struct RddInfo<'a> {
         "RDD ID" => id: Number,
@@ -301,6 +332,8 @@ events! {
         "Task ID" => id: Number,
         "Index" => index: Number,
         "Attempt" => attempt: Number,
+        /// Since 3.3.
+        "Partition ID" => partition: Number,
         "Launch Time" => launched: Number,
         "Executor ID" => executor_id: Text<'a>,
         "Host" => host: Text<'a>,
@@ -310,6 +343,7 @@ events! {
         "Finish Time" => finished: Number,
         "Failed" => failed: Flag,
         "Killed" => killed: Flag,
+        "Accumulables" => accumulables: SqlUpdates<'a>,
     }
     struct Reason<'a> {
         "Reason" => reason: Text<'a>,
@@ -324,6 +358,18 @@ events! {
     /// no sample.
     struct PeakMetrics {
         "JVMHeapMemory" => heap: Number,
+        "JVMOffHeapMemory" => jvm_off_heap: Number,
+        "OnHeapExecutionMemory" => on_heap_execution: Number,
+        "OffHeapExecutionMemory" => off_heap_execution: Number,
+        "OnHeapStorageMemory" => on_heap_storage: Number,
+        "OffHeapStorageMemory" => off_heap_storage: Number,
+        "OnHeapUnifiedMemory" => on_heap_unified: Number,
+        "OffHeapUnifiedMemory" => off_heap_unified: Number,
+        "DirectPoolMemory" => direct: Number,
+        "MappedPoolMemory" => mapped: Number,
+        "ProcessTreeJVMRSSMemory" => jvm_resident: Number,
+        "ProcessTreePythonRSSMemory" => python_resident: Number,
+        "ProcessTreeOtherRSSMemory" => other_resident: Number,
     }
     struct Metrics {
         "Executor Deserialize Time" => deserialize: Number,
@@ -359,6 +405,8 @@ events! {
         "Records Written" => records: Number,
     }
 }
+
+pub(super) use events;
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,10 @@
 //! Everything here blocks and knows nothing of the daemon, which calls it on
 //! a bounded number of blocking threads.
 
+mod accumulables;
 mod codec;
 mod event;
+mod event_sql;
 mod feed;
 mod field;
 mod follow;
@@ -17,6 +19,7 @@ mod layout;
 mod lines;
 mod listed;
 mod pipeline;
+mod plan;
 mod read;
 mod replay;
 #[cfg(test)]

@@ -7,7 +7,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::{CachedRdd, Configuration, Executor, Job, JobStatus, Kind, Stage};
+use super::{
+    CachedRdd, Configuration, Driver, Executor, Job, JobStatus, Kind, SqlExecution, Stage,
+    StreamingQuery,
+};
 
 /// A run that ends within so many seconds after a job failed, with nothing
 /// after it, ended by it.
@@ -138,10 +141,20 @@ pub enum DataQuality {
     EndpointsMissing,
     /// Negative or absurd numbers were dropped.
     ImplausibleValues,
+    /// The start of SQL executions is missing, or their plans are over
+    /// `limits.plan_nodes`: their plans are unavailable.
+    SqlPlansMissing,
+    /// More SQL executions than `limits.sql_executions`: old and short ones
+    /// are left out.
+    SqlExecutionsOmitted,
+    /// A log of Databricks, where one application is one cluster with all its
+    /// notebooks, has no end, and where tasks of its own engine carry few of
+    /// Spark's metrics.
+    Databricks,
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
@@ -158,6 +171,9 @@ impl DataQuality {
         Self::ConcurrentGc,
         Self::EndpointsMissing,
         Self::ImplausibleValues,
+        Self::SqlPlansMissing,
+        Self::SqlExecutionsOmitted,
+        Self::Databricks,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -178,6 +194,9 @@ impl DataQuality {
             Self::ConcurrentGc => "concurrent_gc",
             Self::EndpointsMissing => "endpoints_missing",
             Self::ImplausibleValues => "implausible_values",
+            Self::SqlPlansMissing => "sql_plans_missing",
+            Self::SqlExecutionsOmitted => "sql_executions_omitted",
+            Self::Databricks => "databricks",
         }
     }
 }
@@ -210,6 +229,16 @@ pub struct Application {
     /// included.
     pub executors: Vec<Executor>,
     pub cached: Vec<CachedRdd>,
+    /// Memory of the driver; `None` where the source does not tell.
+    pub driver: Option<Driver>,
+    /// SQL executions, ascending by id. `None`: the source was not asked
+    /// (REST).
+    pub sql: Option<Vec<SqlExecution>>,
+    /// Executions left out of `sql`.
+    pub sql_omitted: u64,
+    /// Runs of streaming queries in the order of their start. `None` as for
+    /// `sql`.
+    pub streaming_queries: Option<Vec<StreamingQuery>>,
     pub data_quality: BTreeSet<DataQuality>,
     /// Stage attempts left out of `stages` (evicted by Spark, or over our
     /// limit).
@@ -236,6 +265,10 @@ impl Application {
             stages: Vec::new(),
             executors: Vec::new(),
             cached: Vec::new(),
+            driver: None,
+            sql: None,
+            sql_omitted: 0,
+            streaming_queries: None,
             data_quality: BTreeSet::new(),
             stages_omitted: 0,
         }

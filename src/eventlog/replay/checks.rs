@@ -58,6 +58,13 @@ impl Checks {
         Some(time)
     }
 
+    /// A moment that was told in another form.
+    pub(super) fn moment(&mut self, time: Timestamp) {
+        if (1..=LATEST_MILLIS).contains(&time.as_millisecond()) {
+            self.latest = self.latest.max(Some(time));
+        }
+    }
+
     /// A span in milliseconds; absent is zero.
     pub(super) fn span_millis(&mut self, number: Number) -> Option<Duration> {
         self.bounded(number, LONGEST_MILLIS).map(Duration::from_millis)

@@ -7,6 +7,8 @@ mod faults;
 mod follow;
 mod properties;
 mod real;
+mod sql;
+mod streams_and_memory;
 
 use std::path::{Path, PathBuf};
 
