@@ -27,6 +27,10 @@ pub const FETCH_ERROR_KINDS: [&str; 7] =
 pub const LOG_FAILURES: [&str; 6] =
     ["unreadable", "unsupported_codec", "damaged", "no_events", "too_large", "not_an_event_log"];
 
+/// How a finished run that a History Server listed was read: from its event
+/// log, by its REST API instead, or (this time) not at all.
+pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
+
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];
