@@ -8,7 +8,7 @@ use crate::fetch::files::Files;
 use crate::model::DataQuality;
 
 /// A run as a History Server lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Listed {
     pub app_id: String,
     pub attempt_id: Option<String>,

@@ -41,15 +41,15 @@ pub struct SpoolError {
 }
 
 impl Spool {
-    /// Checks by writing a byte that the folder can be used. `limit` is in
-    /// bytes, for one download.
-    pub fn new(directory: &Path, limit: u64) -> Result<Self, SpoolError> {
-        let spool = Self { directory: directory.to_owned(), limit };
-        let tried = spool.file().and_then(|mut file| file.write_all(b"x"));
-        match tried {
-            Ok(()) => Ok(spool),
-            Err(source) => Err(SpoolError { directory: spool.directory, source }),
-        }
+    /// `limit` is in bytes, for one download.
+    pub fn new(directory: &Path, limit: u64) -> Self {
+        Self { directory: directory.to_owned(), limit }
+    }
+
+    /// Whether the folder is there and can be written to: a byte is.
+    pub fn check(&self) -> Result<(), SpoolError> {
+        let tried = self.file().and_then(|mut file| file.write_all(b"x"));
+        tried.map_err(|source| SpoolError { directory: self.directory.clone(), source })
     }
 
     /// Copies all that `reader` gives, up to the limit, into a file.

@@ -44,7 +44,7 @@ impl LogsError {
     }
 
     /// The server's own class, where it is one.
-    pub fn fetch_error(&self) -> Option<&FetchError> {
+    pub fn into_fetch_error(self) -> Option<FetchError> {
         match self {
             Self::Fetch(error) => Some(error),
             Self::Damaged(_) | Self::Empty { .. } => None,

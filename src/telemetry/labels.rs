@@ -34,6 +34,10 @@ pub const LOG_FAILURES: [&str; 7] = [
     "not_an_event_log",
 ];
 
+/// How a finished run that a History Server listed was read: from its event
+/// log, by its REST API instead, or (this time) not at all.
+pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
+
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];
