@@ -154,7 +154,7 @@ pub enum DataQuality {
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
