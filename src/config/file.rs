@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{HttpConfig, Limits, ServerUrl, Span, Thresholds};
+use super::{HttpConfig, Limits, ServerUrl, Span, Storage, Thresholds};
 
 /// The name of the cluster that sources on the command line form.
 pub const DEFAULT_CLUSTER: &str = "default";
@@ -32,6 +32,7 @@ pub struct Config {
     pub clusters: Vec<Cluster>,
     pub intervals: Intervals,
     pub read: Read,
+    pub storage: Storage,
     pub retention: Retention,
     pub limits: Limits,
     pub thresholds: Thresholds,
@@ -86,13 +87,24 @@ impl Default for Intervals {
     }
 }
 
-/// What is read at the first start.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// What is read, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Read {
     /// Runs that ended longer ago are not read: 24 h for History Servers
     /// where not set, no limit for directories.
     pub lookback: Option<Span>,
+    /// Whether a finished run whose log a History Server does not give, or
+    /// gives damaged or too large, is read from its REST API instead. The
+    /// server then replays the whole log, and drops what a person was looking
+    /// at from its cache.
+    pub rest_fallback: bool,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { lookback: None, rest_fallback: true }
+    }
 }
 
 /// How long a finished run keeps its series: from its end, or from when it

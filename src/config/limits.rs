@@ -10,6 +10,10 @@ use super::units::Size;
 pub struct Limits {
     /// Body of one HTTP response, decompressed.
     pub response_size: Size,
+    /// One download of a History Server's `/logs`, as it is sent. So many of
+    /// them as `concurrent_logs` says may lie in `storage.temp_path` at a
+    /// time.
+    pub spool_size: Size,
     /// One line of an event log.
     pub line_size: Size,
     /// One event log, decompressed.
@@ -58,6 +62,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             response_size: Size::mib(64),
+            spool_size: Size::gib(2),
             line_size: Size::mib(64),
             log_size: Size::gib(64),
             compression_ratio: 1_000,

@@ -5,6 +5,7 @@ mod http;
 mod limits;
 mod secret;
 mod server_url;
+mod storage;
 mod thresholds;
 mod units;
 
@@ -14,6 +15,7 @@ pub use limits::Limits;
 pub use secret::Secret;
 pub use server_url::ServerUrl;
 pub(crate) use server_url::host_and_port;
+pub use storage::Storage;
 pub use thresholds::{
     Cost, DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay,
     Spill, StageRetries, Straggler, TaskFailures, Thresholds,

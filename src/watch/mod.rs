@@ -27,7 +27,7 @@ pub use registry::{Held, Offer, Registry};
 
 use crate::config::{Cluster, Config, ServerUrl};
 use crate::diagnose::diagnose;
-use crate::fetch::ClientError;
+use crate::fetch::{ClientError, Spool};
 use crate::metrics::RunView;
 use crate::model::{Application, State};
 use crate::telemetry::Telemetry;
@@ -58,6 +58,9 @@ pub struct Watcher {
     changed: Notify,
     /// Permits for parsing a log.
     parsing: Semaphore,
+    /// Where downloads lie, and permits for them.
+    spool: Spool,
+    spools: Semaphore,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
 }
@@ -75,6 +78,8 @@ enum Source {
 impl Watcher {
     pub fn new(config: Config, telemetry: Arc<Telemetry>) -> Arc<Self> {
         let parsing = Semaphore::new(config.limits.concurrent_logs);
+        let spools = Semaphore::new(config.limits.concurrent_logs);
+        let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         let sources = config.clusters.iter().map(|cluster| sources(cluster).count()).sum();
         Arc::new(Self {
             config: Arc::new(config),
@@ -82,6 +87,8 @@ impl Watcher {
             registry: Mutex::default(),
             changed: Notify::new(),
             parsing,
+            spool,
+            spools,
             waiting: AtomicUsize::new(sources),
         })
     }

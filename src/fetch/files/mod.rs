@@ -7,6 +7,7 @@
 
 mod error;
 mod local;
+mod zip;
 
 use std::fmt;
 use std::io::Read;
@@ -14,6 +15,7 @@ use std::time::SystemTime;
 
 pub use error::{FilesError, FilesErrorKind};
 pub use local::LocalFiles;
+pub use zip::{ReadAt, ZipFiles};
 
 /// Entries of one listing; beyond it the rest is left out and
 /// [`Listing::incomplete`] is true.
