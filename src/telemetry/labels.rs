@@ -24,8 +24,15 @@ pub const FETCH_ERROR_KINDS: [&str; 7] =
     ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application", "disk"];
 
 /// Why an event log could not be read at all.
-pub const LOG_FAILURES: [&str; 6] =
-    ["unreadable", "unsupported_codec", "damaged", "no_events", "too_large", "not_an_event_log"];
+pub const LOG_FAILURES: [&str; 7] = [
+    "unreadable",
+    "unsupported_codec",
+    "damaged",
+    "no_events",
+    "too_large",
+    "compression_ratio",
+    "not_an_event_log",
+];
 
 /// How a finished run that a History Server listed was read: from its event
 /// log, by its REST API instead, or (this time) not at all.
