@@ -261,7 +261,8 @@ mod tests {
              \x20 http_config:\n\
              \x20   authorization: {type: Bearer, credentials_file: /run/token}\n\
              intervals: {driver: 30s}\n\
-             read: {lookback: 7d}\n\
+             read: {lookback: 7d, rest_fallback: false}\n\
+             storage: {temp_path: /var/tmp}\n\
              retention: 2h\n\
              limits: {response_size: 32MiB}\n\
              thresholds:\n\
@@ -272,6 +273,8 @@ mod tests {
         config.check().unwrap();
         assert_eq!(config.retention.0, Span::seconds(7200));
         assert_eq!(config.read.lookback, Some(Span::seconds(7 * 86_400)));
+        assert!(!config.read.rest_fallback && Config::default().read.rest_fallback);
+        assert_eq!(config.storage.temp_path(), Path::new("/var/tmp"));
         let thresholds = &config.thresholds;
         assert_eq!(thresholds.data_skew, DataSkew { run_time_ratio: 6.0, ..DataSkew::default() });
         assert!(!thresholds.gc_pressure.enabled);
