@@ -3,7 +3,7 @@
 
 DEMO_ADDRESS ?= 127.0.0.1:10404
 # Warnings are errors here, not for whoever builds a release with a newer Rust.
-CLIPPY = cargo clippy --locked --all-targets -- -D warnings
+CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
 .PHONY: help demo test check bench collection docs
 
@@ -26,12 +26,12 @@ demo: ## Serve the recorded runs of examples/ and say where to look
 check: ## Format, lints, licences: no test, no network but crates.io
 	cargo fmt --all --check
 	$(CLIPPY)
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --lib --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --all-features --no-deps --lib --document-private-items
 	$$(tests/parts/cargo-deny) check --hide-inclusion-graph licenses bans sources
 
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
-	cargo test --locked --no-fail-fast
+	cargo test --locked --all-features --no-fail-fast
 
 bench: ## The figures of benches/README.md, as ratios in one run
 	EVENT_LOGS=$$(benches/make_many_tasks) cargo bench --locked
@@ -40,4 +40,4 @@ collection: ## Record the runs of examples/ again, with real Spark
 	tests/spark/record
 
 docs: ## Write the generated documentation again
-	UPDATE_DOCS=1 cargo test --locked --quiet --test docs
+	UPDATE_DOCS=1 cargo test --locked --all-features --quiet --test docs

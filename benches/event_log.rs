@@ -1,16 +1,24 @@
 //! Reading and diagnosing the log of a finished application of 100,000 tasks,
-//! against `zstd -dc FILES | wc -l` (what a user would run to look at it at
-//! all) and against the first answer of a real History Server about it (what
-//! asking Spark itself would cost).
+//! against what a user would run instead:
+//!
+//! - `zstd -dc FILES | wc -l`, to look at it at all;
+//! - the first answer of a real History Server about it;
+//! - `spark-ignis` from PyPI, which looks for some of the same faults, on the
+//!   same events in one plain file (it reads no rolling log).
+//!
+//! And of 1,000,000 tasks, against ourselves with 100,000.
 //!
 //! Made by `make bench`, or by hand:
 //!
 //! ```sh
-//! EVENT_LOGS=$(benches/make_many_tasks) cargo bench --bench event_log
+//! EVENT_LOGS=$(benches/make_many_tasks) \
+//!   MORE_EVENT_LOGS="$(benches/make_many_tasks 1000000) $(benches/make_many_tasks 1000000-one-stage)" \
+//!   cargo bench --bench event_log
 //! ```
 //!
-//! All sides run in one process run, so that a busy machine slows all of them;
-//! the figures are ratios of medians.
+//! All sides run in turns in one run, so that a busy machine slows all of
+//! them; the figures are ratios of medians. We read in a process of our own
+//! each time, which says how much memory it took.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -25,69 +33,114 @@ use spark_exporter::eventlog::{LogFiles, ReadOptions, read, scan};
 use spark_exporter::fetch::files::{Files, LocalFiles};
 
 const ROUNDS: usize = 7;
+const LONG_ROUNDS: usize = 3;
 
 /// The version whose History Server answers, as in `make_many_tasks`.
 const SPARK: &str = "4.3.0";
 
+/// Set in the process that only reads the log that it names.
+const READ_ONLY: &str = "BENCH_READ_ONLY";
+
+type Answer<T> = Result<T, Box<dyn std::error::Error>>;
+
 fn main() -> ExitCode {
-    let Some(directory) = std::env::var_os("EVENT_LOGS").map(PathBuf::from) else {
-        println!("set EVENT_LOGS to what benches/make_many_tasks prints, or run make bench");
-        return ExitCode::FAILURE;
+    let done = if let Some(path) = std::env::var_os(READ_ONLY) {
+        read_it(Path::new(&path))
+    } else if let Some(directory) = std::env::var_os("EVENT_LOGS") {
+        compare(Path::new(&directory))
+    } else {
+        Err("set EVENT_LOGS to what benches/make_many_tasks prints, or run make bench".into())
     };
-    match compare(&directory) {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("{}: {error}", directory.display());
+            println!("{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn compare(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn compare(path: &Path) -> Answer<()> {
     let files = LocalFiles::at(path)?;
     let scan = scan(&files)?;
     let log = scan.logs.first().ok_or("no event log in it")?;
+    let plain = plain_file(log, &files)?;
+    let ignis = ignis()?;
+    let (mut ours, mut lines, mut peer) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        ours.push(read_apart(path, round == 0)?);
+        lines.push(count_lines(log, &files)?);
+        if round < LONG_ROUNDS {
+            peer.push(run_ignis(&ignis, plain.path())?);
+        }
+    }
+    let (ours, lines, peer) = (median(ours), median(lines), median(peer));
+    println!("read and diagnose               {ours:>10.3?}  (median of {ROUNDS})");
+    println!("zstd -dc FILES | wc -l          {lines:>10.3?}");
+    println!("  we take so many times that    {:>10.2}", ratio(ours, lines));
+    println!("spark-ignis, plain file         {peer:>10.3?}  (median of {LONG_ROUNDS})");
+    println!("  that takes so many times us   {:>10.1}", ratio(peer, ours));
+    let server = first_answer(path)?;
+    println!("History Server, first /stages   {server:>10.3?}");
+    println!("  that takes so many times us   {:>10.1}", ratio(server, ours));
+    let more = std::env::var("MORE_EVENT_LOGS").unwrap_or_default();
+    for directory in more.split_whitespace() {
+        let directory = PathBuf::from(directory);
+        let (mut many, mut few) = (Vec::new(), Vec::new());
+        for round in 0..LONG_ROUNDS {
+            many.push(read_apart(&directory, round == 0)?);
+            few.push(read_apart(path, false)?);
+        }
+        let (many, few) = (median(many), median(few));
+        println!("read and diagnose               {many:>10.3?}  (median of {LONG_ROUNDS})");
+        println!("  so many times the 100,000     {:>10.2}", ratio(many, few));
+    }
+    Ok(())
+}
+
+/// Reads and diagnoses the first log of a directory; prints the seconds that
+/// it took and what it was.
+fn read_it(path: &Path) -> Answer<()> {
     let limits = Limits::default();
     let options = ReadOptions { cluster: "bench", limits: &limits };
-    let (mut ours, mut reading, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        let began = Instant::now();
-        let outcome = read(log, &files, &options)?;
-        reading.push(began.elapsed());
-        let diagnosis = diagnose(&outcome.application, &Thresholds::default());
-        ours.push(began.elapsed());
-        drop(diagnosis);
-        if round == 0 {
-            let tasks: u64 =
-                outcome.application.stages.iter().map(|stage| stage.tasks.succeeded).sum();
-            println!(
-                "{}: {} tasks, {} lines, {:.1} MB compressed, {:.1} MB of JSON",
-                outcome.application.id.app_id,
-                tasks,
-                outcome.statistics.lines,
-                outcome.statistics.bytes_compressed as f64 / 1e6,
-                outcome.statistics.bytes_decompressed as f64 / 1e6,
-            );
-            println!("peak memory after the first reading: {}", peak_memory());
-        }
-        drop(outcome);
-        theirs.push(count_lines(log, &files)?);
-    }
-    let (ours, theirs) = (median(ours), median(theirs));
-    println!("read and diagnose            {ours:>10.3?}  (median of {ROUNDS})");
-    println!("  of which reading           {:>10.3?}", median(reading));
-    println!("zstd -dc FILES | wc -l       {theirs:>10.3?}");
-    println!("  we take so many times that {:>10.2}", ours.as_secs_f64() / theirs.as_secs_f64());
-    println!("peak memory: {}", peak_memory());
-    let server = first_answer(path)?;
-    println!("History Server, first /stages {server:>9.3?}");
-    println!("  that takes so many times us {:>9.1}", server.as_secs_f64() / ours.as_secs_f64());
+    let began = Instant::now();
+    let files = LocalFiles::at(path)?;
+    let scan = scan(&files)?;
+    let log = scan.logs.first().ok_or("no event log in it")?;
+    let outcome = read(log, &files, &options)?;
+    let diagnosis = diagnose(&outcome.application, &Thresholds::default());
+    println!("{}", began.elapsed().as_secs_f64());
+    let tasks: u64 = outcome.application.stages.iter().map(|stage| stage.tasks.succeeded).sum();
+    println!(
+        "{}: {tasks} tasks, {} lines, {:.1} MB compressed, {:.1} MB of JSON, {} findings, \
+         peak memory {}",
+        outcome.application.id.app_id,
+        outcome.statistics.lines,
+        outcome.statistics.bytes_compressed as f64 / 1e6,
+        outcome.statistics.bytes_decompressed as f64 / 1e6,
+        diagnosis.findings.len(),
+        peak_memory(),
+    );
     Ok(())
+}
+
+/// [`read_it`] in a process of its own.
+fn read_apart(path: &Path, say: bool) -> Answer<Duration> {
+    let output = Command::new(std::env::current_exe()?).env(READ_ONLY, path).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    if !output.status.success() {
+        return Err(format!("{}: {text}", path.display()).into());
+    }
+    let (seconds, what) = text.split_once('\n').ok_or("no answer")?;
+    if say {
+        println!("{}", what.trim());
+    }
+    Ok(Duration::from_secs_f64(seconds.parse()?))
 }
 
 /// How long a History Server that was just started takes for its first answer
 /// about the stages of the application.
-fn first_answer(directory: &Path) -> Result<Duration, Box<dyn std::error::Error>> {
+fn first_answer(directory: &Path) -> Answer<Duration> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spark/cluster");
     let mut server = Command::new(script)
         .args(["history", "--spark", SPARK, "--log-dir"])
@@ -102,7 +155,7 @@ fn first_answer(directory: &Path) -> Result<Duration, Box<dyn std::error::Error>
     result
 }
 
-fn ask(server: &mut Child) -> Result<Duration, Box<dyn std::error::Error>> {
+fn ask(server: &mut Child) -> Answer<Duration> {
     let output = server.stdout.take().ok_or("no output")?;
     let url = BufReader::new(output)
         .lines()
@@ -131,17 +184,50 @@ fn ask(server: &mut Child) -> Result<Duration, Box<dyn std::error::Error>> {
     })
 }
 
-fn count_lines(log: &LogFiles, files: &LocalFiles) -> Result<Duration, Box<dyn std::error::Error>> {
+fn decompress(log: &LogFiles, files: &LocalFiles, command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("zstd -dcq \"$@\" {command}"), "sh"])
+        .args(log.files.iter().map(|file| files.display(&file.path)));
+    shell
+}
+
+fn count_lines(log: &LogFiles, files: &LocalFiles) -> Answer<Duration> {
+    timed(decompress(log, files, "| wc -l").stdout(Stdio::null()), &[0])
+}
+
+fn plain_file(log: &LogFiles, files: &LocalFiles) -> Answer<tempfile::NamedTempFile> {
+    let file = tempfile::NamedTempFile::new()?;
+    timed(decompress(log, files, "").stdout(file.reopen()?), &[0])?;
+    Ok(file)
+}
+
+fn ignis() -> Answer<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parts/spark-ignis");
+    let output = Command::new(script).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let folder = text.lines().last().ok_or("no spark-ignis: it says above why")?;
+    Ok(Path::new(folder).join("bin/python"))
+}
+
+fn run_ignis(python: &Path, plain: &Path) -> Answer<Duration> {
+    let mut command = Command::new(python);
+    command.args(["-c", "from ignis.cli import main; main()", "analyze"]).arg(plain);
+    // 1 where it has found something.
+    timed(command.args(["--output", "json"]).stdout(Stdio::null()), &[0, 1])
+}
+
+fn timed(command: &mut Command, right: &[i32]) -> Answer<Duration> {
     let began = Instant::now();
-    let status = Command::new("sh")
-        .args(["-c", "zstd -dcq \"$@\" | wc -l", "sh"])
-        .args(log.files.iter().map(|file| files.display(&file.path)))
-        .stdout(Stdio::null())
-        .status()?;
-    if !status.success() {
-        return Err("zstd failed".into());
+    let status = command.status()?;
+    if !status.code().is_some_and(|code| right.contains(&code)) {
+        return Err(format!("{command:?}: {status}").into());
     }
     Ok(began.elapsed())
+}
+
+fn ratio(one: Duration, other: Duration) -> f64 {
+    one.as_secs_f64() / other.as_secs_f64()
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

@@ -7,7 +7,7 @@
 //! config/     what the operator may say
 //! telemetry/  the daemon's own events: log line and counter in one
 //! model/      what an application is
-//! fetch/      bytes in over HTTP
+//! fetch/      bytes in: over HTTP, and from files wherever they lie
 //! rest/       Spark's REST API  -> model
 //! eventlog/   Spark's event log -> model
 //! discover/   where applications are

@@ -87,7 +87,7 @@ fn every_metric_of_the_catalogue_can_be_made() {
     let view = changed(&run(), |application, diagnosis| {
         application.exit_code = Some(0);
         application.end = Some(at(75));
-        application.executors[0].peak_heap_bytes = Some(5);
+        application.executors[0].peaks.heap = Some(5);
         for numbers in diagnosis.stages.values_mut() {
             numbers.io_per_core.input = Some(1.0);
         }

@@ -15,7 +15,7 @@ use crate::eventlog::{self, ReadOptions};
 use crate::fetch::files::{Files, LocalFiles};
 use crate::fetch::{HttpClient, Timeouts};
 use crate::model::Application;
-use crate::report::{self, Colours, Diagnosed};
+use crate::report::{self, Colours, Diagnosed, SqlTexts};
 use crate::rest::Api;
 use crate::rest::applications::{self, Filter, Status};
 use crate::rest::completed;
@@ -40,6 +40,10 @@ pub struct Diagnose {
     /// Exit with 1 if there is a finding of this severity or above
     #[arg(long, value_enum, default_value_t = FailOn::Warning)]
     fail_on: FailOn,
+    /// Show text of SQL as well: descriptions, arguments of plan nodes, error
+    /// messages. They may hold secrets
+    #[arg(long)]
+    sql_text: bool,
     /// When to colour the text
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
@@ -106,14 +110,22 @@ impl Diagnose {
     fn print(&self, runs: &[Diagnosed]) -> anyhow::Result<()> {
         let stdout = std::io::stdout();
         let text = match self.format {
-            Format::Json => report::json(runs).context("cannot write the JSON")?,
-            Format::Text => report::text(runs, self.colours(stdout.is_terminal())),
+            Format::Json => {
+                report::json(runs, self.sql_texts()).context("cannot write the JSON")?
+            }
+            Format::Text => {
+                report::text(runs, self.colours(stdout.is_terminal()), self.sql_texts())
+            }
         };
         match stdout.lock().write_all(text.as_bytes()) {
             // `| head` is no error.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             other => other.context("cannot write to standard output"),
         }
+    }
+
+    fn sql_texts(&self) -> SqlTexts {
+        if self.sql_text { SqlTexts::Shown } else { SqlTexts::Hidden }
     }
 
     fn colours(&self, terminal: bool) -> Colours {

@@ -14,8 +14,12 @@ pub struct Limits {
     pub line_size: Size,
     /// One event log, decompressed.
     pub log_size: Size,
-    /// Values kept of one measure of one stage attempt; beyond it that
-    /// measure has sums and no quantiles.
+    /// Decompressed bytes of one event log to one compressed byte, beyond the
+    /// first 64 MiB: what compresses better is a decompression bomb. Real logs
+    /// reach 100.
+    pub compression_ratio: u64,
+    /// Values kept of one measure of one stage attempt; beyond it the
+    /// quantiles of that measure are estimated.
     pub tasks_per_stage: usize,
     /// Task spans kept in one application for replaying stages; beyond it
     /// savings are estimated from quantiles.
@@ -23,6 +27,13 @@ pub struct Limits {
     /// Stage attempts of one application; beyond it the cheapest are left
     /// out.
     pub stages: usize,
+    /// SQL executions of one application; beyond it, of those that have
+    /// ended, short ones older than the newest quarter are left out.
+    pub sql_executions: usize,
+    /// Nodes of all plans of one application, with up to 1,000 characters of
+    /// each; beyond it whole plans go, those of old and short executions
+    /// first. A plan may have a tenth of it.
+    pub plan_nodes: usize,
     /// Slowest tasks kept of a stage attempt.
     pub slowest_tasks: usize,
     /// Applications held at once; beyond it new ones are skipped and counted.
@@ -50,9 +61,12 @@ impl Default for Limits {
             response_size: Size::mib(64),
             line_size: Size::mib(64),
             log_size: Size::gib(64),
-            tasks_per_stage: 1_000_000,
+            compression_ratio: 1_000,
+            tasks_per_stage: 100_000,
             task_spans: 2_000_000,
             stages: 100_000,
+            sql_executions: 1_000,
+            plan_nodes: 50_000,
             slowest_tasks: 20,
             applications: 1_000,
             stages_exported: 20,

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use super::{Cause, Diagnosis, Finding, Rule, diagnose};
 use crate::config::Thresholds;
 use crate::model::{
-    Application, Column, Executor, ExecutorShare, ExecutorTotals, FailureClass, Measures, RunId,
-    Source, Stage, StageId, StageStatus, State, Task, TaskMetrics, TaskSpan, TaskStatus,
+    Application, Column, Executor, ExecutorShare, ExecutorTotals, FailureClass, Measures,
+    MemoryPeaks, RunId, Source, Stage, StageId, StageStatus, State, Task, TaskMetrics, TaskSpan,
+    TaskStatus,
 };
 
 /// When all runs here start.
@@ -45,7 +46,7 @@ pub(super) fn executor(id: &str, host: &str, cores: u32) -> Executor {
         totals: ExecutorTotals::default(),
         storage_memory_used_bytes: None,
         storage_memory_bytes: None,
-        peak_heap_bytes: None,
+        peaks: MemoryPeaks::default(),
     }
 }
 

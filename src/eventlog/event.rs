@@ -7,10 +7,13 @@
 //! (nanoseconds), sizes bytes.
 
 use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
+use super::accumulables::{self, SqlUpdates, SqlValues};
 use super::field::{Decimal, Flag, Number, Properties, Text};
 
 /// The name of an event, whichever place in the object it has.
@@ -35,50 +38,85 @@ pub(super) fn name(line: &str) -> Result<Option<Cow<'_, str>>, serde_json::Error
     Ok(named.event.get().map(|name| name.to_owned().into()))
 }
 
-/// A TaskEnd without what is most of the line and is not read: the
-/// accumulables of its task, and the executor's peaks where Spark took no
-/// sample. `scratch` gets the rest. `None` where the line is not laid out as
-/// Spark lays it out.
+/// A TaskEnd without what is most of the line and is not read: of the
+/// accumulables of its task all but the updates of plan metrics, which are
+/// written shorter ([`accumulables::shorten`]), and the executor's peaks where
+/// Spark took no sample. The rest is put behind `texts`; where, is the result.
+/// `None` for any other line, and where one is not laid out as Spark lays it
+/// out.
 ///
 /// Inside a JSON string every quote has a backslash before it, so no mark can
 /// be part of a text. Where a second event begins in what would be cut (two
 /// lines whose line end was lost) nothing is.
-pub(super) fn without_unread<'s>(line: &str, scratch: &'s mut String) -> Option<&'s str> {
-    const ACCUMULABLES: &str = ",\"Accumulables\":[";
-    const END: &str = "]},\"Task Executor Metrics\":";
-    const NO_SAMPLE: &str = "{\"JVMHeapMemory\":0,";
-    const METRICS: &str = "},\"Task Metrics\":";
-    const EVENT: &str = "\"Event\":";
-    let find = |text: &str, mark: &str| memmem::find(text.as_bytes(), mark.as_bytes());
-
-    let begin = find(line, ACCUMULABLES)?;
-    let end = begin + find(&line[begin..], END)?;
-    if find(&line[begin..end], EVENT).is_some() {
+pub(super) fn without_unread(line: &[u8], texts: &mut String) -> Option<Range<usize>> {
+    if !line.starts_with(b"{\"Event\":\"SparkListenerTaskEnd\"") {
         return None;
     }
-    scratch.clear();
-    scratch.push_str(&line[..begin]);
-    let peaks = &line[end + END.len()..];
-    match find(peaks, METRICS) {
-        Some(metrics)
-            if peaks.starts_with(NO_SAMPLE) && find(&peaks[..metrics], EVENT).is_none() =>
-        {
-            scratch.push_str(&peaks[metrics..]);
-        }
-        _ => scratch.push_str(&line[end + 1..]),
+    let from = texts.len();
+    if put_read_parts(line, texts).is_none() {
+        texts.truncate(from);
+        return None;
     }
-    Some(scratch)
+    Some(from..texts.len())
+}
+
+fn put_read_parts(line: &[u8], texts: &mut String) -> Option<()> {
+    const ACCUMULABLES: &[u8] = b",\"Accumulables\":[";
+    const SHORT: &str = ",\"Accumulables\":\"";
+    const END: &[u8] = b"]},\"Task Executor Metrics\":";
+    const NO_SAMPLE: &[u8] = b"{\"JVMHeapMemory\":0,";
+    static MARKS: LazyLock<Marks> = LazyLock::new(|| Marks {
+        accumulables: Finder::new(ACCUMULABLES),
+        end: Finder::new(END),
+        metrics: Finder::new("},\"Task Metrics\":"),
+        event: Finder::new("\"Event\":"),
+    });
+
+    let marks = &*MARKS;
+    let begin = marks.accumulables.find(line)?;
+    let end = begin + marks.end.find(&line[begin..])?;
+    if marks.event.find(&line[begin..end]).is_some() {
+        return None;
+    }
+    texts.push_str(str::from_utf8(&line[..begin]).ok()?);
+    let cut_from = texts.len();
+    texts.push_str(SHORT);
+    let list = str::from_utf8(&line[begin + ACCUMULABLES.len()..end]).ok()?;
+    accumulables::shorten(list, texts)?;
+    if texts.len() == cut_from + SHORT.len() {
+        texts.truncate(cut_from);
+    } else {
+        texts.push('"');
+    }
+    let peaks = &line[end + END.len()..];
+    let rest = match marks.metrics.find(peaks) {
+        Some(metrics)
+            if peaks.starts_with(NO_SAMPLE) && marks.event.find(&peaks[..metrics]).is_none() =>
+        {
+            &peaks[metrics..]
+        }
+        _ => &line[end + 1..],
+    };
+    texts.push_str(str::from_utf8(rest).ok()?);
+    Some(())
+}
+
+/// What [`without_unread`] looks for.
+struct Marks {
+    accumulables: Finder<'static>,
+    end: Finder<'static>,
+    metrics: Finder<'static>,
+    event: Finder<'static>,
 }
 
 /// Events that Spark writes and that nothing is asked of yet: known, so that
 /// the count of unknown ones means something.
 pub(super) fn is_passed_over(name: &str) -> bool {
-    const CORE: [&str; 26] = [
+    const CORE: [&str; 25] = [
         "SparkListenerTaskGettingResult",
         "SparkListenerBlockManagerRemoved",
         "SparkListenerUnpersistRDD",
         "SparkListenerBlockUpdated",
-        "SparkListenerExecutorMetricsUpdate",
         "SparkListenerSpeculativeTaskSubmitted",
         "SparkListenerUnschedulableTaskSetAdded",
         "SparkListenerUnschedulableTaskSetRemoved",
@@ -107,10 +145,9 @@ pub(super) fn is_passed_over(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the event says that a stream runs.
+/// Whether the event says that a DStream runs.
 pub(super) fn is_stream_start(name: &str) -> bool {
-    (name.contains("StreamingQueryListener$") && name.ends_with("QueryStartedEvent"))
-        || name.ends_with("StreamingListenerStreamingStarted")
+    name.ends_with("StreamingListenerStreamingStarted")
 }
 
 /// Declares events by Spark's field names. A struct with a lifetime borrows
@@ -121,7 +158,7 @@ macro_rules! events {
         $($(#[$field_meta:meta])* $key:literal => $field:ident: $type:ty),+ $(,)?
     } $($rest:tt)*) => {
         $(#[$meta])*
-        #[derive(Deserialize, Default)]
+        #[derive(serde::Deserialize, Default)]
         #[serde(default, bound(deserialize = "'de: 'a"))]
         pub(super) struct $name<$life> {
             $($(#[$field_meta])* #[serde(rename = $key)] pub(super) $field: $type,)+
@@ -132,7 +169,7 @@ macro_rules! events {
         $($(#[$field_meta:meta])* $key:literal => $field:ident: $type:ty),+ $(,)?
     } $($rest:tt)*) => {
         $(#[$meta])*
-        #[derive(Deserialize, Default)]
+        #[derive(serde::Deserialize, Default)]
         #[serde(default)]
         pub(super) struct $name {
             $($(#[$field_meta])* #[serde(rename = $key)] pub(super) $field: $type,)+
@@ -177,6 +214,9 @@ events! {
         "cores" => cores: Option<Request>,
         /// MiB.
         "memory" => memory: Option<Request>,
+        "memoryOverhead" => overhead: Option<Request>,
+        "pyspark.memory" => python: Option<Request>,
+        "offHeap" => off_heap: Option<Request>,
     }
     struct TaskRequests {
         "cpus" => cpus: Option<Request>,
@@ -211,6 +251,15 @@ events! {
     /// Written only with `spark.eventLog.logStageExecutorMetrics`.
     struct StageExecutorMetrics<'a> {
         "Executor ID" => executor_id: Text<'a>,
+        "Executor Metrics" => metrics: Option<PeakMetrics>,
+    }
+    /// Heartbeats are not logged but the driver's own, and those only with
+    /// `spark.eventLog.logStageExecutorMetrics`.
+    struct ExecutorMetricsUpdate<'a> {
+        "Executor ID" => executor_id: Text<'a>,
+        "Executor Metrics Updated" => updates: Option<Vec<StagePeaks>>,
+    }
+    struct StagePeaks {
         "Executor Metrics" => metrics: Option<PeakMetrics>,
     }
     struct JobStart<'a> {
@@ -253,6 +302,8 @@ events! {
         "Completion Time" => completed: Number,
         "Failure Reason" => failure_reason: Text<'a>,
         "Resource Profile Id" => resource_profile_id: Number,
+        /// Of a stage that completed: what its accumulators had come to.
+        "Accumulables" => accumulables: SqlValues,
     }
     struct RddInfo<'a> {
         "RDD ID" => id: Number,
@@ -281,6 +332,8 @@ events! {
         "Task ID" => id: Number,
         "Index" => index: Number,
         "Attempt" => attempt: Number,
+        /// Since 3.3.
+        "Partition ID" => partition: Number,
         "Launch Time" => launched: Number,
         "Executor ID" => executor_id: Text<'a>,
         "Host" => host: Text<'a>,
@@ -290,6 +343,7 @@ events! {
         "Finish Time" => finished: Number,
         "Failed" => failed: Flag,
         "Killed" => killed: Flag,
+        "Accumulables" => accumulables: SqlUpdates<'a>,
     }
     struct Reason<'a> {
         "Reason" => reason: Text<'a>,
@@ -304,6 +358,18 @@ events! {
     /// no sample.
     struct PeakMetrics {
         "JVMHeapMemory" => heap: Number,
+        "JVMOffHeapMemory" => jvm_off_heap: Number,
+        "OnHeapExecutionMemory" => on_heap_execution: Number,
+        "OffHeapExecutionMemory" => off_heap_execution: Number,
+        "OnHeapStorageMemory" => on_heap_storage: Number,
+        "OffHeapStorageMemory" => off_heap_storage: Number,
+        "OnHeapUnifiedMemory" => on_heap_unified: Number,
+        "OffHeapUnifiedMemory" => off_heap_unified: Number,
+        "DirectPoolMemory" => direct: Number,
+        "MappedPoolMemory" => mapped: Number,
+        "ProcessTreeJVMRSSMemory" => jvm_resident: Number,
+        "ProcessTreePythonRSSMemory" => python_resident: Number,
+        "ProcessTreeOtherRSSMemory" => other_resident: Number,
     }
     struct Metrics {
         "Executor Deserialize Time" => deserialize: Number,
@@ -339,6 +405,8 @@ events! {
         "Records Written" => records: Number,
     }
 }
+
+pub(super) use events;
 
 #[cfg(test)]
 mod tests {

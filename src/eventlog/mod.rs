@@ -8,16 +8,23 @@
 //! Everything here blocks and knows nothing of the daemon, which calls it on
 //! a bounded number of blocking threads.
 
+mod accumulables;
 mod codec;
 mod event;
+mod event_sql;
+mod feed;
 mod field;
+mod follow;
 mod layout;
 mod lines;
+mod pipeline;
+mod plan;
 mod read;
 mod replay;
 #[cfg(test)]
 mod tests;
 
-pub use codec::UnsupportedCodec;
+pub use codec::{Damage, UnsupportedCodec};
+pub use follow::{Advance, Follower};
 pub use layout::{LogFile, LogFiles, Scan, SkipReason, group, scan};
 pub use read::{ReadError, ReadOptions, ReadOutcome, ReadStatistics, read, read_from};

@@ -4,9 +4,11 @@ use std::io::{self, Read};
 
 use jiff::Timestamp;
 
-use super::codec::{Counters, Failure, OpenError, UnsupportedCodec, decompress};
+use super::codec::{Damage, UnsupportedCodec};
+use super::feed::{Feed, Opened};
 use super::layout::{IN_PROGRESS, LogFiles};
-use super::lines::{Line, LineReader};
+use super::lines::{Batch, Line};
+use super::pipeline;
 use super::replay::{Hints, Replay, Seen};
 use crate::config::Limits;
 use crate::fetch::files::{Files, FilesError, FilesErrorKind};
@@ -52,14 +54,10 @@ pub enum ReadError {
     /// Reading stopped half way. May pass: the daemon tries again.
     #[error("reading {path} stopped: {source}; check its disk or server")]
     Io { path: String, source: io::Error },
-    #[error(
-        "{path} is compressed with {}, which is not supported: write the log with \
-         spark.eventLog.compression.codec=zstd, or decompress it first",
-        codec.as_str()
-    )]
+    #[error("{path} is a {} file, which is no log as it is: unpack it first", codec.as_str())]
     UnsupportedCodec { path: String, codec: UnsupportedCodec },
     #[error("{path} cannot be decompressed: {source}; the file is damaged")]
-    Damaged { path: String, source: io::Error },
+    Damaged { path: String, source: Damage },
     #[error("{path} holds no complete event yet")]
     NoEvents { path: String },
     #[error(
@@ -71,6 +69,11 @@ pub enum ReadError {
          (limits.log_size)"
     )]
     TooLarge { path: String, limit: u64 },
+    #[error(
+        "{path} holds no event before it decompresses to more than {limit} times its size, the \
+         most that is read of a log (limits.compression_ratio)"
+    )]
+    CompressionRatio { path: String, limit: u64 },
 }
 
 impl ReadError {
@@ -83,6 +86,7 @@ impl ReadError {
             Self::NoEvents { .. } => "no_events",
             Self::NotAnEventLog { .. } => "not_an_event_log",
             Self::TooLarge { .. } => "too_large",
+            Self::CompressionRatio { .. } => "compression_ratio",
         }
     }
 }
@@ -90,129 +94,133 @@ impl ReadError {
 /// Reads a log of a place, all its files in turn. Blocks.
 ///
 /// What is wrong with parts of it costs those parts and is marked in the
-/// application's data quality; an error means that nothing could be read.
+/// application's data quality; an error means that nothing could be read. Of
+/// a log that is still written, a last line or frame that is not whole is no
+/// damage: it waits for the rest.
 pub fn read(
     log: &LogFiles,
     files: &dyn Files,
     options: &ReadOptions<'_>,
 ) -> Result<ReadOutcome, ReadError> {
-    let mut reading = Reading::new(*options);
-    for file in &log.files {
-        let (reader, path) = open(files, &file.path)?;
-        if !reading.stream(reader, &files.display(path))? {
-            break;
-        }
-    }
+    let mut reading = Reading::new(Replay::new(options.limits));
+    let mut feed = Feed::new(options.limits);
+    let mut places = log.files.iter().peekable();
+    let mut next = || {
+        let Some(file) = places.next() else { return Ok(None) };
+        let closed = places.peek().is_some() || log.in_progress != Some(true);
+        open(files, &file.path, 0, closed).map(Some).map_err(ReadError::from)
+    };
+    reading.run(&mut feed, &mut next)?;
     if log.missing_files {
         reading.replay.mark(DataQuality::LogTruncated);
     }
     if log.compacted {
         reading.replay.mark(DataQuality::LogCompacted);
     }
-    let modified = Timestamp::try_from(log.modified).unwrap_or(Timestamp::UNIX_EPOCH);
-    let hints = Hints { name: &log.name, in_progress: log.in_progress, modified };
-    reading.finish(&files.display(&log.path), hints)
+    let about = About {
+        cluster: options.cluster,
+        path: &files.display(&log.path),
+        hints: Hints {
+            name: &log.name,
+            in_progress: log.in_progress,
+            modified: Timestamp::try_from(log.modified).unwrap_or(Timestamp::UNIX_EPOCH),
+        },
+        limits: options.limits,
+    };
+    reading.finish(&feed, &about)
 }
 
 /// Reads a log that is one stream, compressed or not. `name` stands for the
 /// application's id where the log does not tell it, and in errors.
 pub fn read_from(
-    reader: impl Read,
+    reader: impl Read + Send,
     name: &str,
     options: &ReadOptions<'_>,
 ) -> Result<ReadOutcome, ReadError> {
-    let mut reading = Reading::new(*options);
-    reading.stream(reader, name)?;
+    let mut reading = Reading::new(Replay::new(options.limits));
+    let mut feed = Feed::new(options.limits);
+    let stream = Opened { reader: Box::new(reader), display: name.to_owned(), closed: true };
+    let mut stream = Some(stream);
+    reading.run(&mut feed, &mut || Ok(stream.take()))?;
     let hints = Hints { name, in_progress: None, modified: Timestamp::UNIX_EPOCH };
-    reading.finish(name, hints)
+    let about = About { cluster: options.cluster, path: name, hints, limits: options.limits };
+    reading.finish(&feed, &about)
 }
 
-/// Opens a file of a log. Spark takes `.inprogress` off the name of a single
-/// file when the application ends, perhaps since the directory was listed.
-fn open<'p>(
+/// Opens a file of a log from byte `from` on. Spark takes `.inprogress` off
+/// the name of a single file when the application ends, perhaps since the
+/// place was listed: then nobody writes it any more.
+pub(super) fn open(
     files: &dyn Files,
-    path: &'p str,
-) -> Result<(Box<dyn Read + Send>, &'p str), FilesError> {
-    match files.open(path, 0) {
+    path: &str,
+    from: u64,
+    closed: bool,
+) -> Result<Opened<'static>, FilesError> {
+    let opened = |reader, path, closed| Opened { reader, display: files.display(path), closed };
+    match files.open(path, from) {
         Err(error) if error.kind == FilesErrorKind::NotFound => {
             let Some(finished) = path.strip_suffix(IN_PROGRESS) else { return Err(error) };
-            files.open(finished, 0).map(|reader| (reader, finished)).map_err(|_| error)
+            let reader = files.open(finished, from).map_err(|_| error)?;
+            Ok(opened(reader, finished, true))
         }
-        opened => opened.map(|reader| (reader, path)),
+        Err(error) => Err(error),
+        Ok(reader) => Ok(opened(reader, path, closed)),
     }
 }
 
 /// Characters shown of a file that is no log.
 const BEGINNING: usize = 60;
 
-/// A log in the middle of being read.
-struct Reading<'a> {
-    options: ReadOptions<'a>,
-    replay: Replay<'a>,
-    counters: Counters,
-    statistics: ReadStatistics,
+/// What is known of a log beside its lines.
+pub(super) struct About<'a> {
+    pub(super) cluster: &'a str,
+    /// For errors.
+    pub(super) path: &'a str,
+    pub(super) hints: Hints<'a>,
+    pub(super) limits: &'a Limits,
+}
+
+/// A log in the middle of being read: what its lines told so far.
+#[derive(Clone)]
+pub(super) struct Reading<'a> {
+    pub(super) replay: Replay<'a>,
+    pub(super) statistics: ReadStatistics,
     events: u64,
     /// First words of the first line that is no event.
     begins: Option<String>,
-    limit_reached: bool,
-    damage: Option<io::Error>,
 }
 
 impl<'a> Reading<'a> {
-    fn new(options: ReadOptions<'a>) -> Self {
-        Self {
-            options,
-            replay: Replay::new(options.limits),
-            counters: Counters::default(),
-            statistics: ReadStatistics::default(),
-            events: 0,
-            begins: None,
-            limit_reached: false,
-            damage: None,
-        }
+    pub(super) fn new(replay: Replay<'a>) -> Self {
+        Self { replay, statistics: ReadStatistics::default(), events: 0, begins: None }
     }
 
-    /// Reads one file to its end. `false`: the log's limit was reached.
-    fn stream(&mut self, reader: impl Read, path: &str) -> Result<bool, ReadError> {
-        let limits = self.options.limits;
-        let stream = decompress(reader, limits.log_size.bytes(), &self.counters);
-        let stream = stream.map_err(|error| match error {
-            OpenError::Unsupported(codec) => {
-                ReadError::UnsupportedCodec { path: path.to_owned(), codec }
-            }
-            OpenError::Io(source) => ReadError::Io { path: path.to_owned(), source },
-        })?;
-        let longest = usize::try_from(limits.line_size.bytes()).unwrap_or(usize::MAX);
-        let mut lines = LineReader::new(stream, longest);
-        loop {
-            let (line, terminated) = match lines.next() {
-                Ok(None) => return Ok(true),
-                Ok(Some(Line::Whole(line))) => (line, true),
-                Ok(Some(Line::Unterminated(line))) => (line, false),
-                Ok(Some(Line::TooLong)) => {
-                    self.statistics.lines += 1;
+    /// Reads the files that `next` opens, each to its end.
+    pub(super) fn run<'r>(
+        &mut self,
+        feed: &mut Feed,
+        next: &mut (dyn FnMut() -> Result<Option<Opened<'r>>, ReadError> + Send),
+    ) -> Result<(), ReadError> {
+        let mut current = None;
+        pipeline::run(|batch| feed.fill(&mut current, next, batch), |batch| self.batch(batch))
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        for line in batch.lines() {
+            self.statistics.lines += 1;
+            let (seen, line, terminated) = match line {
+                Line::TaskEnd { read, whole } => {
+                    (self.replay.task_end_line(read, whole), whole, true)
+                }
+                Line::Whole(line) => (self.replay.line(line), line, true),
+                Line::Unterminated(line) => (self.replay.line(line), line, false),
+                Line::TooLong => {
                     self.statistics.long_lines += 1;
                     self.replay.mark(DataQuality::LongLines);
                     continue;
                 }
-                Err(error) => match Failure::from(error) {
-                    Failure::Source(source) => {
-                        return Err(ReadError::Io { path: path.to_owned(), source });
-                    }
-                    Failure::Limit => {
-                        self.limit_reached = true;
-                        self.replay.mark(DataQuality::LogTruncated);
-                        return Ok(false);
-                    }
-                    Failure::Damaged(source) => {
-                        self.damage.get_or_insert(source);
-                        self.replay.mark(DataQuality::LogTruncated);
-                        return Ok(true);
-                    }
-                },
             };
-            self.statistics.lines += 1;
-            match self.replay.line(line) {
+            match seen {
                 Seen::Event => self.events += 1,
                 Seen::Unknown => self.statistics.unknown_events += 1,
                 Seen::Nothing => {}
@@ -230,23 +238,36 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn finish(mut self, path: &str, hints: Hints<'_>) -> Result<ReadOutcome, ReadError> {
-        let path = || path.to_owned();
-        let statistics = &mut self.statistics;
-        statistics.bytes_compressed = self.counters.compressed.get();
-        statistics.bytes_decompressed = self.counters.decompressed.get();
+    /// The run, as far as the lines told.
+    pub(super) fn finish(
+        mut self,
+        feed: &Feed,
+        about: &About<'_>,
+    ) -> Result<ReadOutcome, ReadError> {
+        let faults = &feed.faults;
+        self.statistics.bytes_compressed = feed.compressed;
+        self.statistics.bytes_decompressed = feed.decompressed;
         if self.events == 0 {
-            return Err(if self.limit_reached {
-                ReadError::TooLarge { path: path(), limit: self.options.limits.log_size.bytes() }
+            let path = about.path.to_owned();
+            return Err(if faults.log_size {
+                ReadError::TooLarge { path, limit: about.limits.log_size.bytes() }
+            } else if faults.ratio {
+                ReadError::CompressionRatio { path, limit: about.limits.compression_ratio }
             } else if let Some(begins) = self.begins {
-                ReadError::NotAnEventLog { path: path(), lines: statistics.lines, begins }
-            } else if let Some(source) = self.damage {
-                ReadError::Damaged { path: path(), source }
+                ReadError::NotAnEventLog { path, lines: self.statistics.lines, begins }
+            } else if let Some(source) = faults.damage.clone() {
+                ReadError::Damaged { path, source }
             } else {
-                ReadError::NoEvents { path: path() }
+                ReadError::NoEvents { path }
             });
         }
-        let application = self.replay.finish(self.options.cluster, hints);
+        if faults.damage.is_some() || faults.log_size {
+            self.replay.mark(DataQuality::LogTruncated);
+        }
+        if faults.ratio {
+            self.replay.mark(DataQuality::CompressionRatio);
+        }
+        let application = self.replay.finish(about.cluster, about.hints);
         Ok(ReadOutcome { application, statistics: self.statistics })
     }
 }

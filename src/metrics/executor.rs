@@ -54,6 +54,6 @@ fn group(id: Text, executor: &Executor, alive: bool, run: &[Text], limits: &Limi
     group.add(Id::ExecutorShuffleWrite, totals.shuffle_write_bytes);
     group.add(Id::ExecutorStorageMemoryUsed, executor.storage_memory_used_bytes);
     group.add(Id::ExecutorStorageMemory, executor.storage_memory_bytes);
-    group.add(Id::ExecutorPeakHeap, executor.peak_heap_bytes);
+    group.add(Id::ExecutorPeakHeap, executor.peaks.heap);
     group
 }

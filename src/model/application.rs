@@ -7,7 +7,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::{CachedRdd, Configuration, Executor, Job, JobStatus, Kind, Stage};
+use super::{
+    CachedRdd, Configuration, Driver, Executor, Job, JobStatus, Kind, SqlExecution, Stage,
+    StreamingQuery,
+};
 
 /// A run that ends within so many seconds after a job failed, with nothing
 /// after it, ended by it.
@@ -108,6 +111,9 @@ pub enum DataQuality {
     LogIncomplete,
     /// The History Server compacted the log: events of finished jobs are gone.
     LogCompacted,
+    /// The log decompresses to more than `limits.compression_ratio` times its
+    /// size: it was read up to there.
+    CompressionRatio,
     /// Lines that are not an event: skipped.
     BadLines,
     /// Lines over the length limit: skipped.
@@ -118,9 +124,12 @@ pub enum DataQuality {
     DroppedEvents,
     /// Stages were evicted from the driver's lists before we saw them.
     StagesEvicted,
-    /// Tasks were evicted from the driver's lists, or exceed our limit:
-    /// quantiles of that stage are absent.
+    /// Tasks were evicted from the driver's lists: quantiles of that stage
+    /// are absent.
     TasksEvicted,
+    /// A stage has more tasks than `limits.tasks_per_stage`: its quantiles
+    /// are within [`super::QUANTILE_ERROR`] of the exact ones.
+    QuantilesEstimated,
     /// Task ends without metrics (lost executors): their work is not counted.
     MissingTaskMetrics,
     /// More stage attempts than `limits.stages`: the cheapest are left out.
@@ -132,24 +141,39 @@ pub enum DataQuality {
     EndpointsMissing,
     /// Negative or absurd numbers were dropped.
     ImplausibleValues,
+    /// The start of SQL executions is missing, or their plans are over
+    /// `limits.plan_nodes`: their plans are unavailable.
+    SqlPlansMissing,
+    /// More SQL executions than `limits.sql_executions`: old and short ones
+    /// are left out.
+    SqlExecutionsOmitted,
+    /// A log of Databricks, where one application is one cluster with all its
+    /// notebooks, has no end, and where tasks of its own engine carry few of
+    /// Spark's metrics.
+    Databricks,
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
+        Self::CompressionRatio,
         Self::BadLines,
         Self::LongLines,
         Self::NoApplicationStart,
         Self::DroppedEvents,
         Self::StagesEvicted,
         Self::TasksEvicted,
+        Self::QuantilesEstimated,
         Self::MissingTaskMetrics,
         Self::StagesOmitted,
         Self::ConcurrentGc,
         Self::EndpointsMissing,
         Self::ImplausibleValues,
+        Self::SqlPlansMissing,
+        Self::SqlExecutionsOmitted,
+        Self::Databricks,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -157,17 +181,22 @@ impl DataQuality {
             Self::LogTruncated => "log_truncated",
             Self::LogIncomplete => "log_incomplete",
             Self::LogCompacted => "log_compacted",
+            Self::CompressionRatio => "compression_ratio",
             Self::BadLines => "bad_lines",
             Self::LongLines => "long_lines",
             Self::NoApplicationStart => "no_application_start",
             Self::DroppedEvents => "dropped_events",
             Self::StagesEvicted => "stages_evicted",
             Self::TasksEvicted => "tasks_evicted",
+            Self::QuantilesEstimated => "quantiles_estimated",
             Self::MissingTaskMetrics => "missing_task_metrics",
             Self::StagesOmitted => "stages_omitted",
             Self::ConcurrentGc => "concurrent_gc",
             Self::EndpointsMissing => "endpoints_missing",
             Self::ImplausibleValues => "implausible_values",
+            Self::SqlPlansMissing => "sql_plans_missing",
+            Self::SqlExecutionsOmitted => "sql_executions_omitted",
+            Self::Databricks => "databricks",
         }
     }
 }
@@ -200,6 +229,16 @@ pub struct Application {
     /// included.
     pub executors: Vec<Executor>,
     pub cached: Vec<CachedRdd>,
+    /// Memory of the driver; `None` where the source does not tell.
+    pub driver: Option<Driver>,
+    /// SQL executions, ascending by id. `None`: the source was not asked
+    /// (REST).
+    pub sql: Option<Vec<SqlExecution>>,
+    /// Executions left out of `sql`.
+    pub sql_omitted: u64,
+    /// Runs of streaming queries in the order of their start. `None` as for
+    /// `sql`.
+    pub streaming_queries: Option<Vec<StreamingQuery>>,
     pub data_quality: BTreeSet<DataQuality>,
     /// Stage attempts left out of `stages` (evicted by Spark, or over our
     /// limit).
@@ -226,6 +265,10 @@ impl Application {
             stages: Vec::new(),
             executors: Vec::new(),
             cached: Vec::new(),
+            driver: None,
+            sql: None,
+            sql_omitted: 0,
+            streaming_queries: None,
             data_quality: BTreeSet::new(),
             stages_omitted: 0,
         }

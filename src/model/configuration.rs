@@ -34,6 +34,13 @@ pub struct ResourceProfile {
     pub id: u32,
     pub executor_cores: Option<u32>,
     pub executor_memory_bytes: Option<u64>,
+    /// Beside the heap: what the container may have more. `None` where Spark
+    /// works it out itself (the larger of 384 MiB and a tenth of the heap).
+    pub executor_overhead_bytes: Option<u64>,
+    /// For the Python workers of an executor, inside its container.
+    pub executor_python_memory_bytes: Option<u64>,
+    /// `spark.memory.offHeap.size`, where it is on.
+    pub executor_off_heap_bytes: Option<u64>,
     /// Cores per task; fractions are possible in 4.x.
     pub task_cpus: f64,
 }

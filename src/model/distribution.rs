@@ -1,4 +1,5 @@
-//! How one measure is spread over the tasks of a stage attempt.
+//! How one measure is spread over the tasks of a stage attempt. Made by
+//! [`super::Column`] from a log, or from what REST tells.
 
 use std::time::Duration;
 
@@ -13,6 +14,11 @@ pub trait Quantity: Copy + Ord + Default + std::fmt::Debug {
     /// Sum that stops at the largest value instead of overflowing.
     #[must_use]
     fn saturating_add(self, other: Self) -> Self;
+    /// Nanoseconds of a time span (of more than 584 years: as many as fit);
+    /// the number itself of a count.
+    fn to_units(self) -> u64;
+    /// The inverse of [`Quantity::to_units`].
+    fn from_units(units: u64) -> Self;
 }
 
 impl Quantity for u64 {
@@ -21,6 +27,12 @@ impl Quantity for u64 {
     }
     fn saturating_add(self, other: Self) -> Self {
         u64::saturating_add(self, other)
+    }
+    fn to_units(self) -> u64 {
+        self
+    }
+    fn from_units(units: u64) -> Self {
+        units
     }
 }
 
@@ -31,15 +43,21 @@ impl Quantity for Duration {
     fn saturating_add(self, other: Self) -> Self {
         Duration::saturating_add(self, other)
     }
+    fn to_units(self) -> u64 {
+        self.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(self.subsec_nanos()))
+    }
+    fn from_units(units: u64) -> Self {
+        Duration::from_nanos(units)
+    }
 }
 
 /// Spark's own quantile: lower nearest rank, no interpolation.
 ///
 /// `index = min(floor(q * n), n - 1)` into the ascending values, as
 /// `AppStatusStore.taskSummary` computes it. `None` for `n == 0`.
-pub fn quantile_index(q: f64, n: usize) -> Option<usize> {
+pub fn quantile_index(q: f64, n: u64) -> Option<u64> {
     let last = n.checked_sub(1)?;
-    Some(((q * n as f64).floor() as usize).min(last))
+    Some(((q * n as f64).floor() as u64).min(last))
 }
 
 /// Quantiles over the *successful* tasks of a stage attempt, by Spark's
@@ -100,135 +118,5 @@ impl<T: Quantity> Distribution<T> {
     /// where an unknown part must not stop the rest.
     pub fn sum_or_zero(&self) -> T {
         self.sum.unwrap_or_default()
-    }
-}
-
-/// Collects one measure task by task and becomes a [`Distribution`].
-///
-/// Zeros are counted, not stored: most measures of most stages are all zero,
-/// so 20 measures of 100,000 tasks cost a few megabytes.
-#[derive(Debug, Clone, Default)]
-pub struct Column<T> {
-    count: u64,
-    sum: T,
-    zeros: usize,
-    values: Vec<T>,
-    /// Successful tasks that came after the limit: the quantiles would be
-    /// wrong without them, so there are none.
-    beyond_limit: bool,
-}
-
-impl<T: Quantity> Column<T> {
-    /// Adds the value of one task attempt. Only `successful` ones enter the
-    /// quantiles; at most `limit` values are stored.
-    pub fn push(&mut self, value: T, successful: bool, limit: usize) {
-        self.count += 1;
-        self.sum = self.sum.saturating_add(value);
-        if !successful {
-            return;
-        }
-        if value == T::default() {
-            self.zeros += 1;
-        } else if self.values.len() < limit {
-            self.values.push(value);
-        } else {
-            self.beyond_limit = true;
-        }
-    }
-
-    /// Whether more values came than could be kept.
-    pub fn is_truncated(&self) -> bool {
-        self.beyond_limit
-    }
-
-    /// The finished distribution. `count` and `sum` are always known.
-    pub fn finish(mut self) -> Distribution<T> {
-        self.values.sort_unstable();
-        let n = self.zeros + self.values.len();
-        let at = |q: f64| {
-            let index = quantile_index(q, n)?;
-            Some(match index.checked_sub(self.zeros) {
-                Some(rank) => self.values.get(rank).copied()?,
-                None => T::default(),
-            })
-        };
-        let quantiles = if self.beyond_limit {
-            None
-        } else {
-            QUANTILES
-                .iter()
-                .map(|q| at(*q))
-                .collect::<Option<Vec<T>>>()
-                .and_then(|values| <[T; 6]>::try_from(values).ok())
-                .map(Quantiles::from_array)
-        };
-        Distribution { count: Some(self.count), sum: Some(self.sum), quantiles }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn quantiles_are_spark_s_lower_nearest_rank() {
-        // Two tasks: q = 0.5 gives the larger one, as a real History Server
-        // answered (2589, 3149, 3149 for 0, 0.5, 1).
-        let mut column = Column::default();
-        for value in [3149_u64, 2589] {
-            column.push(value, true, 10);
-        }
-        let quantiles = column.finish().quantiles.expect("two tasks");
-        assert_eq!((quantiles.min, quantiles.median, quantiles.max), (2589, 3149, 3149));
-    }
-
-    #[test]
-    fn failed_tasks_count_in_the_sum_only() {
-        let mut column = Column::default();
-        column.push(10_u64, true, 10);
-        column.push(1_000, false, 10);
-        let distribution = column.finish();
-        assert_eq!(distribution.count, Some(2));
-        assert_eq!(distribution.sum, Some(1_010));
-        assert_eq!(distribution.max(), Some(10));
-    }
-
-    #[test]
-    fn no_successful_task_has_no_quantiles() {
-        let mut column = Column::default();
-        column.push(7_u64, false, 10);
-        assert_eq!(column.finish().quantiles, None);
-        assert_eq!(Column::<u64>::default().finish().quantiles, None);
-    }
-
-    #[test]
-    fn over_the_limit_sums_stay_and_quantiles_go() {
-        let mut column = Column::default();
-        for value in 1..=3_u64 {
-            column.push(value, true, 2);
-        }
-        assert!(column.is_truncated());
-        let distribution = column.finish();
-        assert_eq!(distribution.sum, Some(6));
-        assert_eq!(distribution.quantiles, None);
-    }
-
-    proptest! {
-        #[test]
-        fn equals_the_sorted_list(values in proptest::collection::vec(0_u64..5, 1..60)) {
-            let mut column = Column::default();
-            for value in &values {
-                column.push(*value, true, usize::MAX);
-            }
-            let mut sorted = values.clone();
-            sorted.sort_unstable();
-            let n = sorted.len();
-            let expected = QUANTILES.map(|q| sorted[((q * n as f64).floor() as usize).min(n - 1)]);
-            prop_assert_eq!(
-                column.finish().quantiles,
-                Some(Quantiles::from_array(expected))
-            );
-        }
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::MemoryPeaks;
+
 /// One executor. `driver` appears only in local mode, where it runs tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executor {
@@ -21,8 +23,7 @@ pub struct Executor {
     pub storage_memory_used_bytes: Option<u64>,
     /// Storage memory that could be used (`maxMemory`).
     pub storage_memory_bytes: Option<u64>,
-    /// Peak heap; `None` where Spark took no sample (it then says 0 or -1).
-    pub peak_heap_bytes: Option<u64>,
+    pub peaks: MemoryPeaks,
 }
 
 /// What the tasks of one executor did in all.

@@ -7,23 +7,35 @@
 //! comes in, never here. What a source cannot tell is `None`, never 0.
 
 mod application;
+mod column;
 mod configuration;
 mod distribution;
 mod executor;
 mod failure;
 mod job;
 mod kind;
+mod memory;
+mod plan;
+mod sql;
 mod stage;
 mod storage;
+mod streaming;
 mod task;
 
 pub use application::{Application, DataQuality, RunId, Source, State};
+pub use column::{Column, QUANTILE_ERROR};
 pub use configuration::{Configuration, ResourceProfile};
-pub use distribution::{Column, Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
+pub use distribution::{Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
 pub use executor::{Executor, ExecutorTotals};
 pub use failure::FailureClass;
 pub use job::{Job, JobStatus};
 pub use kind::Kind;
+pub use memory::{Driver, MemoryPeaks};
+pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
+pub use sql::{SqlExecution, SqlStatus, SqlText};
 pub use stage::{ExecutorShare, Measures, Stage, StageId, StageStatus, TaskCounts, TaskSpan};
 pub use storage::CachedRdd;
+pub use streaming::{
+    SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,
+};
 pub use task::{Task, TaskMetrics, TaskStatus};

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Diagnosed;
+use super::json_sql::{DriverJson, ExecutionJson, QueryJson};
+use super::{Diagnosed, SqlTexts};
 use crate::diagnose::{
     Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject,
 };
@@ -19,10 +20,10 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// All diagnosed runs as one pretty-printed JSON document with a final
 /// newline.
-pub fn json(runs: &[Diagnosed]) -> Result<String, serde_json::Error> {
+pub fn json(runs: &[Diagnosed], texts: SqlTexts) -> Result<String, serde_json::Error> {
     let document = Document {
         schema_version: SCHEMA_VERSION,
-        applications: runs.iter().map(ApplicationJson::from).collect(),
+        applications: runs.iter().map(|run| ApplicationJson::new(run, texts)).collect(),
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
@@ -51,12 +52,16 @@ struct ApplicationJson<'a> {
     data_quality: Vec<&'static str>,
     stages_omitted: u64,
     stages: Vec<StageJson<'a>>,
+    driver: Option<DriverJson<'a>>,
+    sql_executions: Option<Vec<ExecutionJson<'a>>>,
+    sql_executions_omitted: u64,
+    streaming_queries: Option<Vec<QueryJson<'a>>>,
     findings: Vec<FindingJson<'a>>,
     findings_omitted: u64,
 }
 
-impl<'a> From<&'a Diagnosed> for ApplicationJson<'a> {
-    fn from(run: &'a Diagnosed) -> Self {
+impl<'a> ApplicationJson<'a> {
+    fn new(run: &'a Diagnosed, texts: SqlTexts) -> Self {
         let application = &run.application;
         Self {
             spark_cluster: &application.id.cluster,
@@ -77,6 +82,18 @@ impl<'a> From<&'a Diagnosed> for ApplicationJson<'a> {
                 .iter()
                 .map(|stage| StageJson::new(stage, application.observed))
                 .collect(),
+            driver: application.driver.as_ref().map(DriverJson::from),
+            sql_executions: application.sql.as_ref().map(|executions| {
+                executions
+                    .iter()
+                    .map(|execution| ExecutionJson::new(execution, application.observed, texts))
+                    .collect()
+            }),
+            sql_executions_omitted: application.sql_omitted,
+            streaming_queries: application
+                .streaming_queries
+                .as_ref()
+                .map(|queries| queries.iter().map(|query| QueryJson::new(query, texts)).collect()),
             findings: run.diagnosis.findings.iter().map(FindingJson::from).collect(),
             findings_omitted: run.diagnosis.findings_omitted,
         }
@@ -145,7 +162,7 @@ impl<'a> StageJson<'a> {
 /// seconds.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Number {
+pub(super) enum Number {
     Count(u64),
     Seconds(f64),
 }

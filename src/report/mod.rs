@@ -2,6 +2,7 @@
 //! findings in, text out.
 
 mod json;
+mod json_sql;
 mod text;
 
 pub use json::{SCHEMA_VERSION, json};
@@ -9,6 +10,14 @@ pub use text::{Colours, text};
 
 use crate::diagnose::Diagnosis;
 use crate::model::Application;
+
+/// Whether a report shows text of SQL: descriptions, arguments of plan nodes,
+/// error messages. Literals in them may be secrets, so by default it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SqlTexts {
+    Hidden,
+    Shown,
+}
 
 /// A run and what was found in it.
 #[derive(Debug, Clone)]

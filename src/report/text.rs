@@ -4,12 +4,15 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::Diagnosed;
+use super::{Diagnosed, SqlTexts};
 use crate::diagnose::{Evidence, Finding, Severity, Unit, humane};
-use crate::model::{Application, DataQuality, Stage, StageStatus};
+use crate::model::{Application, DataQuality, SqlExecution, Stage, StageStatus};
 
 /// Stages in the closing table.
 const STAGES_SHOWN: usize = 5;
+
+/// SQL executions and streaming queries shown.
+const EXECUTIONS_SHOWN: usize = 5;
 
 /// Whether to colour severities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +25,13 @@ pub enum Colours {
 ///
 /// Text that comes from the application (names, failure reasons) is cleaned
 /// of control characters: a name must not steer somebody's terminal.
-pub fn text(runs: &[Diagnosed], colours: Colours) -> String {
+pub fn text(runs: &[Diagnosed], colours: Colours, texts: SqlTexts) -> String {
     let mut out = String::new();
     for (number, run) in runs.iter().enumerate() {
         if number > 0 {
             out.push('\n');
         }
-        let mut page = Page { out: &mut out, colours };
+        let mut page = Page { out: &mut out, colours, texts };
         page.application(run);
     }
     out
@@ -37,6 +40,7 @@ pub fn text(runs: &[Diagnosed], colours: Colours) -> String {
 struct Page<'a> {
     out: &'a mut String,
     colours: Colours,
+    texts: SqlTexts,
 }
 
 impl Page<'_> {
@@ -71,6 +75,8 @@ impl Page<'_> {
             self.finding(finding);
         }
         self.stages(application);
+        self.executions(application);
+        self.queries(application);
     }
 
     fn finding(&mut self, finding: &Finding) {
@@ -134,6 +140,102 @@ impl Page<'_> {
             ]));
         }
     }
+}
+
+impl Page<'_> {
+    /// The longest SQL executions; nested ones are part of another.
+    fn executions(&mut self, application: &Application) {
+        let now = application.observed;
+        let mut executions: Vec<(Duration, &SqlExecution)> = application
+            .sql
+            .iter()
+            .flatten()
+            .filter(|execution| !execution.is_nested())
+            .filter_map(|execution| Some((execution.wall(now)?, execution)))
+            .collect();
+        if executions.is_empty() {
+            return;
+        }
+        let total = executions.len();
+        executions.sort_by_key(|(wall, execution)| (std::cmp::Reverse(*wall), execution.id));
+        executions.truncate(EXECUTIONS_SHOWN);
+        self.out.push('\n');
+        self.line(format!("  Longest SQL executions ({} of {total}):", executions.len()));
+        for (wall, execution) in executions {
+            let mut line = format!(
+                "    {:>6} {:>11}  {:<9}  {}",
+                execution.id,
+                humane::duration(wall),
+                execution.status.as_str(),
+                jobs(&jobs_below(application, execution)),
+            );
+            if execution.plan.is_none() {
+                line.push_str(", plan unavailable");
+            }
+            if self.texts == SqlTexts::Shown {
+                let first = execution.description.as_str().lines().next().unwrap_or_default();
+                let _ = write!(line, "  {}", clean(first));
+            }
+            self.line(line);
+        }
+    }
+
+    /// Streaming queries with their last batch.
+    fn queries(&mut self, application: &Application) {
+        let Some(queries) = application.streaming_queries.as_ref().filter(|all| !all.is_empty())
+        else {
+            return;
+        };
+        self.out.push('\n');
+        self.line(format!("  Streaming queries ({}):", queries.len()));
+        for query in queries.iter().rev().take(EXECUTIONS_SHOWN) {
+            let mut line = format!(
+                "    {} {}, {} batches",
+                clean(query.name.as_deref().unwrap_or(&query.id)),
+                query.state.as_str(),
+                humane::number(query.batches_seen)
+            );
+            if let Some(last) = query.batches.last() {
+                let _ = write!(line, "; the last, {}:", last.id);
+                if let Some(duration) = last.duration {
+                    let _ = write!(line, " {}", humane::duration(duration));
+                }
+                if let Some(rows) = last.input_rows {
+                    let _ = write!(line, ", {} rows", humane::number(rows));
+                }
+                if let Some(rows) = last.state_rows() {
+                    let _ = write!(line, ", {} rows of state", humane::number(rows));
+                }
+            }
+            self.line(line);
+        }
+    }
+}
+
+/// Jobs of the execution and of those that it started.
+fn jobs_below(application: &Application, execution: &SqlExecution) -> Vec<u32> {
+    let mut jobs: Vec<u32> = application
+        .sql
+        .iter()
+        .flatten()
+        .filter(|other| other.id == execution.id || other.root_id == Some(execution.id))
+        .flat_map(|other| other.job_ids.iter().copied())
+        .collect();
+    jobs.sort_unstable();
+    jobs
+}
+
+/// The first jobs of a list.
+fn jobs(ids: &[u32]) -> String {
+    const SHOWN: usize = 6;
+    if ids.is_empty() {
+        return "no jobs".to_owned();
+    }
+    let shown: Vec<String> = ids.iter().take(SHOWN).map(ToString::to_string).collect();
+    let noun = if ids.len() == 1 { "job" } else { "jobs" };
+    let more = ids.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{noun} {}{rest}", shown.join(", "))
 }
 
 fn row(cells: [&str; 8]) -> String {
@@ -229,6 +331,9 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::LogTruncated => "the log is cut off: what came after is missing",
         DataQuality::LogIncomplete => "the log has no end: the application runs, or was lost",
         DataQuality::LogCompacted => "the log was compacted: finished jobs are missing from it",
+        DataQuality::CompressionRatio => {
+            "the log is compressed beyond limits.compression_ratio: its rest was not read"
+        }
         DataQuality::BadLines => "some lines of the log are not events and were skipped",
         DataQuality::LongLines => {
             "some lines of the log are over limits.line_size and were skipped"
@@ -239,6 +344,9 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::DroppedEvents => "Spark dropped events: counts may be low",
         DataQuality::StagesEvicted => "Spark evicted stages before they could be read",
         DataQuality::TasksEvicted => "tasks are missing: some stages have no quantiles",
+        DataQuality::QuantilesEstimated => {
+            "stages with more tasks than limits.tasks_per_stage: their quantiles are within 1 %"
+        }
         DataQuality::MissingTaskMetrics => {
             "some tasks ended without metrics: their work is not counted"
         }
@@ -250,6 +358,13 @@ fn quality(mark: DataQuality, application: &Application) -> String {
         }
         DataQuality::EndpointsMissing => "parts of the REST API did not answer",
         DataQuality::ImplausibleValues => "negative or absurd numbers were dropped",
+        DataQuality::SqlPlansMissing => "plans of SQL executions are missing or cut",
+        DataQuality::SqlExecutionsOmitted => {
+            return format!("{} SQL executions are left out", application.sql_omitted);
+        }
+        DataQuality::Databricks => {
+            "a log of Databricks: a cluster with all that ran on it, and fewer metrics"
+        }
     };
     format!("{} ({})", meaning, mark.as_str())
 }

@@ -66,10 +66,14 @@ impl ResourceProfileInfo {
                 .filter(|amount| amount.is_finite() && *amount > 0.0)
         };
         let task_cpus = self.task_resources.get("cpus").and_then(|request| request.amount);
+        let bytes = |name| executor(name).map(|mebibytes| (mebibytes * 1_048_576.0) as u64);
         Some(ResourceProfile {
             id: self.id.id()?,
             executor_cores: executor("cores").map(|cores| cores as u32),
-            executor_memory_bytes: executor("memory").map(|mib| (mib * 1_048_576.0) as u64),
+            executor_memory_bytes: bytes("memory"),
+            executor_overhead_bytes: bytes("memoryOverhead"),
+            executor_python_memory_bytes: bytes("pyspark.memory"),
+            executor_off_heap_bytes: bytes("offHeap"),
             task_cpus: task_cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0).unwrap_or(1.0),
         })
     }

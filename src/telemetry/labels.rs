@@ -23,8 +23,15 @@ pub const FETCH_ERROR_KINDS: [&str; 6] =
     ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application"];
 
 /// Why an event log could not be read at all.
-pub const LOG_FAILURES: [&str; 6] =
-    ["unreadable", "unsupported_codec", "damaged", "no_events", "too_large", "not_an_event_log"];
+pub const LOG_FAILURES: [&str; 7] = [
+    "unreadable",
+    "unsupported_codec",
+    "damaged",
+    "no_events",
+    "too_large",
+    "compression_ratio",
+    "not_an_event_log",
+];
 
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =

@@ -4,7 +4,7 @@
 //! The parts come by `tests/parts/`; a missing one fails the test with what
 //! that script says.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -29,7 +29,7 @@ pub(crate) struct Program {
 impl Program {
     /// Starts a command and reads its lines (standard output, or standard
     /// error where `errors`).
-    fn start(mut command: Command, what: &str, errors: bool) -> Self {
+    pub(crate) fn start(mut command: Command, what: &str, errors: bool) -> Self {
         command.stdin(Stdio::piped());
         if errors {
             command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -78,6 +78,14 @@ impl Program {
                 ),
             }
         }
+    }
+
+    /// Writes a line to its standard input.
+    pub(crate) fn tell(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap_or_else(|| panic!("{} takes no input", self.what));
+        writeln!(stdin, "{line}")
+            .and_then(|()| stdin.flush())
+            .unwrap_or_else(|error| panic!("{} does not listen: {error}", self.what));
     }
 
     /// What it said and nobody has read yet.
@@ -149,7 +157,7 @@ pub(crate) fn part(arguments: &[&str]) -> PathBuf {
     PathBuf::from(text.lines().last().expect("the script prints where the part is"))
 }
 
-fn spark_script(name: &str, version: &str) -> Command {
+pub(crate) fn spark_script(name: &str, version: &str) -> Command {
     part(&["spark", version]);
     Command::new(root().join("tests/spark").join(name))
 }
@@ -253,7 +261,7 @@ pub(crate) fn prometheus(target: &str, folder: &Path) -> (Program, String) {
     (program, format!("http://127.0.0.1:{port}"))
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

@@ -15,8 +15,8 @@ use spark_exporter::diagnose::{
 use spark_exporter::metrics::RunView;
 use spark_exporter::model::{
     Application, CachedRdd, Column, DataQuality, Distribution, Executor, ExecutorTotals, Job,
-    JobStatus, Kind, Measures, Quantity, RunId, Source, Stage, StageId, StageStatus, State,
-    TaskCounts,
+    JobStatus, Kind, Measures, MemoryPeaks, Quantity, RunId, Source, Stage, StageId, StageStatus,
+    State, TaskCounts,
 };
 
 pub(crate) fn at(seconds: i64) -> Timestamp {
@@ -102,7 +102,7 @@ pub(crate) fn executor(number: u32) -> Executor {
         },
         storage_memory_used_bytes: Some(1_024),
         storage_memory_bytes: Some(384_093_388),
-        peak_heap_bytes: None,
+        peaks: MemoryPeaks::default(),
     }
 }
 

@@ -130,7 +130,7 @@ fn unused_heap(context: &Context<'_>) -> Option<Draft> {
         .filter_map(|profile| profile.executor_memory_bytes)
         .max()?;
     let peaks: Option<Vec<u64>> =
-        application.executors.iter().map(|executor| executor.peak_heap_bytes).collect();
+        application.executors.iter().map(|executor| executor.peaks.heap).collect();
     let peak = peaks?.into_iter().max()?;
     let share = super::context::ratio(peak, bought)?;
     if share >= HEAP_UNUSED {

@@ -25,7 +25,7 @@ const LARGEST_COUNT: u64 = 1 << 60;
 const NAME_LENGTH: usize = 2_000;
 
 /// What is known to be wrong, and the latest moment seen.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Checks {
     pub(super) quality: BTreeSet<DataQuality>,
     pub(super) latest: Option<Timestamp>,
@@ -56,6 +56,13 @@ impl Checks {
         let time = Timestamp::from_millisecond(self.millis(number)?).ok()?;
         self.latest = self.latest.max(Some(time));
         Some(time)
+    }
+
+    /// A moment that was told in another form.
+    pub(super) fn moment(&mut self, time: Timestamp) {
+        if (1..=LATEST_MILLIS).contains(&time.as_millisecond()) {
+            self.latest = self.latest.max(Some(time));
+        }
     }
 
     /// A span in milliseconds; absent is zero.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::checks::{Checks, name};
 use super::measures::Measured;
 use crate::eventlog::event::{BlockManagerAdded, ExecutorAdded, ExecutorRemoved, PeakMetrics};
-use crate::model::Executor;
+use crate::eventlog::field::Number;
+use crate::model::{Driver, Executor, MemoryPeaks};
 
 /// More executors than any run has had; the rest of a log that has more is
 /// not told apart.
@@ -37,21 +38,47 @@ pub(super) enum End {
     Resubmitted,
 }
 
+#[derive(Clone)]
 struct Entry {
     executor: Executor,
     /// Tasks given to it so far.
     launched: u32,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Executors {
     list: Vec<Entry>,
     index: HashMap<String, u32>,
     /// The driver's block manager is announced whether or not it runs tasks;
     /// it becomes an executor only in local mode.
     driver: Option<BlockManager>,
+    /// The driver's memory, in local mode as well.
+    driver_memory: Option<Driver>,
 }
 
+impl PeakMetrics {
+    /// 0 and -1 say that Spark took no sample.
+    fn peaks(&self) -> MemoryPeaks {
+        let peak = |number: Number| number.count().filter(|bytes| *bytes > 0);
+        MemoryPeaks {
+            heap: peak(self.heap),
+            jvm_off_heap: peak(self.jvm_off_heap),
+            on_heap_execution: peak(self.on_heap_execution),
+            off_heap_execution: peak(self.off_heap_execution),
+            on_heap_storage: peak(self.on_heap_storage),
+            off_heap_storage: peak(self.off_heap_storage),
+            on_heap_unified: peak(self.on_heap_unified),
+            off_heap_unified: peak(self.off_heap_unified),
+            direct: peak(self.direct),
+            mapped: peak(self.mapped),
+            jvm_resident: peak(self.jvm_resident),
+            python_resident: peak(self.python_resident),
+            other_resident: peak(self.other_resident),
+        }
+    }
+}
+
+#[derive(Clone)]
 struct BlockManager {
     added: Option<jiff::Timestamp>,
     memory: Option<u64>,
@@ -83,7 +110,7 @@ impl Executors {
                 totals: crate::model::ExecutorTotals::default(),
                 storage_memory_used_bytes: None,
                 storage_memory_bytes: driver.and_then(|driver| driver.memory),
-                peak_heap_bytes: None,
+                peaks: MemoryPeaks::default(),
             },
             launched: 0,
         });
@@ -128,6 +155,11 @@ impl Executors {
         let memory = checks.count(event.memory).filter(|bytes| *bytes > 0);
         let Some(manager) = &event.manager else { return };
         let id = manager.executor_id.get();
+        if id == Some(DRIVER) {
+            let driver = self.driver_memory.get_or_insert_default();
+            driver.host = manager.host.get().map(name);
+            driver.storage_memory_bytes = memory;
+        }
         if id == Some(DRIVER) && !self.index.contains_key(DRIVER) {
             self.driver = Some(BlockManager { added: time, memory });
             return;
@@ -150,16 +182,25 @@ impl Executors {
     }
 
     pub(super) fn peaks(&mut self, place: u32, peaks: Option<&PeakMetrics>) {
-        let Some(heap) = peaks.and_then(|peaks| peaks.heap.count()).filter(|heap| *heap > 0) else {
-            return;
-        };
+        let Some(peaks) = peaks else { return };
         if let Some(entry) = self.at(place) {
-            entry.executor.peak_heap_bytes = entry.executor.peak_heap_bytes.max(Some(heap));
+            entry.executor.peaks.raise(&peaks.peaks());
         }
     }
 
-    pub(super) fn known(&self, id: Option<&str>) -> u32 {
-        id.and_then(|id| self.index.get(id).copied()).unwrap_or(UNKNOWN)
+    /// Peaks of an executor by its id, or of the driver.
+    pub(super) fn peaks_of(&mut self, id: Option<&str>, peaks: Option<&PeakMetrics>) {
+        let (Some(id), Some(metrics)) = (id, peaks) else { return };
+        if id == DRIVER {
+            self.driver_memory.get_or_insert_default().peaks.raise(&metrics.peaks());
+        }
+        let place = self.index.get(id).copied().unwrap_or(UNKNOWN);
+        self.peaks(place, peaks);
+    }
+
+    /// What is known of the driver's memory.
+    pub(super) fn driver(&self) -> Option<Driver> {
+        self.driver_memory.clone()
     }
 
     /// A task was launched: its number among the executor's tasks.

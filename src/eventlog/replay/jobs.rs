@@ -6,7 +6,7 @@ use super::checks::{Checks, first_lines};
 use crate::eventlog::event::{JobEnd, JobStart};
 use crate::model::{DataQuality, Job, JobStatus, Kind};
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Jobs {
     pub(super) map: BTreeMap<u32, Job>,
 }

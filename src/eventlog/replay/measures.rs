@@ -18,7 +18,7 @@ macro_rules! measures {
         }
 
         /// One column a measure.
-        #[derive(Debug, Default)]
+        #[derive(Debug, Clone, Default)]
         pub(super) struct Columns {
             $($name: Column<$type>,)+
         }
@@ -31,8 +31,8 @@ macro_rules! measures {
             }
 
             /// Whether more tasks came than `limits.tasks_per_stage`.
-            pub(super) fn is_truncated(&self) -> bool {
-                false $(|| self.$name.is_truncated())+
+            pub(super) fn is_estimated(&self) -> bool {
+                false $(|| self.$name.is_estimated())+
             }
 
             pub(super) fn finish(self) -> Measures {

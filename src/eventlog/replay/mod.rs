@@ -6,11 +6,14 @@
 //! grows with stages, jobs and executors, each within its limit, and with
 //! task spans up to theirs.
 
+mod accumulators;
 mod checks;
 mod executors;
 mod jobs;
 mod measures;
+mod sql;
 mod stages;
+mod streaming;
 mod tasks;
 
 use std::borrow::Cow;
@@ -21,10 +24,13 @@ use jiff::Timestamp;
 use self::checks::Checks;
 use self::executors::Executors;
 use self::jobs::Jobs;
+use self::sql::Executions;
 use self::stages::Stages;
+use self::streaming::Queries;
 use self::tasks::ActiveTasks;
 use super::event;
-use super::field::Text;
+use super::event_sql::SqlEvent;
+use super::field::{Number, Text};
 use crate::config::Limits;
 use crate::model::{
     Application, Configuration, DataQuality, Job, JobStatus, Kind, ResourceProfile, RunId, Source,
@@ -52,9 +58,10 @@ pub(super) struct Hints<'a> {
     pub(super) modified: Timestamp,
 }
 
-/// A log being replayed.
+/// A log being replayed. A copy can be finished while the log goes on.
+#[derive(Clone)]
 pub(super) struct Replay<'a> {
-    limits: &'a Limits,
+    limits: Cow<'a, Limits>,
     checks: Checks,
     id: Option<String>,
     attempt: Option<String>,
@@ -69,19 +76,20 @@ pub(super) struct Replay<'a> {
     executors: Executors,
     jobs: Jobs,
     stages: Stages<'a>,
+    sql: Executions<'a>,
+    queries: Queries,
     active: ActiveTasks,
-    /// Memory for one line, used again and again.
-    scratch: String,
 }
 
-/// The most of it that is kept from line to line.
-const SCRATCH: usize = 1 << 20;
-
 /// The ApplicationEnd.
+#[derive(Clone)]
 struct End {
     time: Option<Timestamp>,
     exit_code: Option<i32>,
 }
+
+/// Says in logs of Databricks which runtime wrote them.
+const DATABRICKS_RUNTIME: &str = "spark.databricks.clusterUsageTags.sparkVersion";
 
 /// Resource profiles kept of one application.
 const MOST_PROFILES: usize = 1_000;
@@ -92,8 +100,16 @@ fn owned(text: &Text<'_>) -> Option<String> {
 
 impl<'a> Replay<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
+        Self::with(Cow::Borrowed(limits))
+    }
+
+    /// One that outlives whoever made it.
+    pub(super) fn owned(limits: Limits) -> Replay<'static> {
+        Replay::with(Cow::Owned(limits))
+    }
+
+    fn with(limits: Cow<'a, Limits>) -> Self {
         Self {
-            limits,
             checks: Checks::default(),
             id: None,
             attempt: None,
@@ -107,10 +123,17 @@ impl<'a> Replay<'a> {
             streamed: false,
             executors: Executors::default(),
             jobs: Jobs::default(),
-            stages: Stages::new(limits),
+            stages: Stages::new(limits.clone()),
+            sql: Executions::new(limits.clone()),
+            queries: Queries::default(),
+            limits,
             active: ActiveTasks::default(),
-            scratch: String::new(),
         }
+    }
+
+    /// Whether the log has an ApplicationEnd.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     pub(super) fn mark(&mut self, quality: DataQuality) {
@@ -135,6 +158,18 @@ impl<'a> Replay<'a> {
         self.event(&line).unwrap_or(Seen::Bad)
     }
 
+    /// Replays the end of a task, of which `read` is what is read. Task ends
+    /// are nearly all of a log.
+    pub(super) fn task_end_line(&mut self, read: &str, whole: &[u8]) -> Seen {
+        match serde_json::from_str::<event::TaskEnd<'_>>(read) {
+            Ok(event) if event.task.is_some() => {
+                self.task_end(&event);
+                Seen::Event
+            }
+            _ => self.line(whole),
+        }
+    }
+
     /// Parses the line as the event it says it is; only then anything is
     /// changed.
     fn event(&mut self, line: &str) -> Result<Seen, serde_json::Error> {
@@ -143,7 +178,7 @@ impl<'a> Replay<'a> {
         }
         let Some(name) = event::name(line)? else { return Ok(Seen::Bad) };
         match &*name {
-            "SparkListenerTaskEnd" => return self.any_task_end(line),
+            "SparkListenerTaskEnd" => self.task_end(&serde_json::from_str(line)?),
             "SparkListenerTaskStart" => self.task_start(&serde_json::from_str(line)?),
             "SparkListenerStageSubmitted" => self.stage_submitted(&serde_json::from_str(line)?),
             "SparkListenerStageCompleted" => self.stage_completed(&serde_json::from_str(line)?),
@@ -160,8 +195,13 @@ impl<'a> Replay<'a> {
             }
             "SparkListenerStageExecutorMetrics" => {
                 let event: event::StageExecutorMetrics<'_> = serde_json::from_str(line)?;
-                let place = self.executors.known(event.executor_id.get());
-                self.executors.peaks(place, event.metrics.as_ref());
+                self.executors.peaks_of(event.executor_id.get(), event.metrics.as_ref());
+            }
+            "SparkListenerExecutorMetricsUpdate" => {
+                let event: event::ExecutorMetricsUpdate<'_> = serde_json::from_str(line)?;
+                for update in event.updates.iter().flatten() {
+                    self.executors.peaks_of(event.executor_id.get(), update.metrics.as_ref());
+                }
             }
             "SparkListenerLogStart" => {
                 let event: event::LogStart<'_> = serde_json::from_str(line)?;
@@ -180,7 +220,11 @@ impl<'a> Replay<'a> {
                 self.resource_profile(&serde_json::from_str(line)?);
             }
             name => {
-                if event::is_stream_start(name) {
+                if let Some(event) = SqlEvent::of(name) {
+                    self.sql_event(event, line)?;
+                } else if name.starts_with("com.databricks.") {
+                    self.checks.mark(DataQuality::Databricks);
+                } else if event::is_stream_start(name) {
                     self.streamed = true;
                 } else if !event::is_passed_over(name) {
                     return Ok(Seen::Unknown);
@@ -190,27 +234,32 @@ impl<'a> Replay<'a> {
         Ok(Seen::Event)
     }
 
-    /// Task ends are nearly all of a log.
-    fn any_task_end(&mut self, line: &str) -> Result<Seen, serde_json::Error> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let short = event::without_unread(line, &mut scratch)
-            .and_then(|short| serde_json::from_str::<event::TaskEnd<'_>>(short).ok())
-            .filter(|event| event.task.is_some());
-        let result = match &short {
-            Some(event) => {
-                self.task_end(event);
-                Ok(Seen::Event)
+    fn sql_event(&mut self, event: SqlEvent, line: &str) -> Result<(), serde_json::Error> {
+        let checks = &mut self.checks;
+        match event {
+            SqlEvent::ExecutionStart => self.sql.started(&serde_json::from_str(line)?, checks)?,
+            SqlEvent::ExecutionEnd => self.sql.ended(&serde_json::from_str(line)?, checks),
+            SqlEvent::AdaptiveExecutionUpdate => {
+                self.sql.plan_updated(&serde_json::from_str(line)?, checks)?;
             }
-            None => serde_json::from_str(line).map(|event| {
-                self.task_end(&event);
-                Seen::Event
-            }),
-        };
-        drop(short);
-        if scratch.capacity() <= SCRATCH {
-            self.scratch = scratch;
+            SqlEvent::AdaptiveMetricUpdates => {
+                self.sql.metrics_added(&serde_json::from_str(line)?);
+            }
+            SqlEvent::DriverAccumUpdates => self.sql.driver_updates(&serde_json::from_str(line)?),
+            SqlEvent::QueryStarted => {
+                self.queries.started(&serde_json::from_str(line)?, checks);
+                self.streamed = true;
+            }
+            SqlEvent::QueryProgress => {
+                self.queries.progress(&serde_json::from_str(line)?, checks)?;
+                self.streamed = true;
+            }
+            SqlEvent::QueryIdle => self.queries.idle(&serde_json::from_str(line)?, checks),
+            SqlEvent::QueryTerminated => {
+                self.queries.terminated(&serde_json::from_str(line)?, checks);
+            }
         }
-        result
+        Ok(())
     }
 
     fn application_start(&mut self, event: &event::ApplicationStart<'_>) {
@@ -226,6 +275,11 @@ impl<'a> Replay<'a> {
         configuration.java_version = event.jvm.and_then(|jvm| owned(&jvm.java_version));
         configuration.java_command = event.system.and_then(|system| owned(&system.java_command));
         configuration.resource_profiles = self.profiles.values().cloned().collect();
+        // Its LogStart has no version.
+        if let Some(runtime) = configuration.get(DATABRICKS_RUNTIME) {
+            self.checks.mark(DataQuality::Databricks);
+            self.version.get_or_insert_with(|| runtime.to_owned());
+        }
         self.configuration = configuration;
     }
 
@@ -234,16 +288,23 @@ impl<'a> Replay<'a> {
         let amount = |request: &Option<event::Request>| request.as_ref()?.amount.0;
         let executor = event.executor.as_ref();
         let task_cpus = event.task.as_ref().and_then(|task| amount(&task.cpus));
+        // MiB, all of them; 0 of off heap says that it is not on.
+        let bytes = |request: fn(&event::ExecutorRequests) -> &Option<event::Request>| {
+            executor
+                .and_then(|executor| amount(request(executor)))
+                .filter(|mebibytes| *mebibytes > 0.0)
+                .map(|mebibytes| (mebibytes * 1_048_576.0) as u64)
+        };
         let profile = ResourceProfile {
             id,
             executor_cores: executor
                 .and_then(|executor| amount(&executor.cores))
                 .filter(|cores| *cores >= 1.0)
                 .map(|cores| cores as u32),
-            executor_memory_bytes: executor
-                .and_then(|executor| amount(&executor.memory))
-                .filter(|mebibytes| *mebibytes > 0.0)
-                .map(|mebibytes| (mebibytes * 1_048_576.0) as u64),
+            executor_memory_bytes: bytes(|executor| &executor.memory),
+            executor_overhead_bytes: bytes(|executor| &executor.overhead),
+            executor_python_memory_bytes: bytes(|executor| &executor.python),
+            executor_off_heap_bytes: bytes(|executor| &executor.off_heap),
             task_cpus: task_cpus.filter(|cpus| *cpus > 0.0).unwrap_or(1.0),
         };
         if self.profiles.len() < MOST_PROFILES || self.profiles.contains_key(&id) {
@@ -255,6 +316,10 @@ impl<'a> Replay<'a> {
     fn job_start(&mut self, event: &event::JobStart<'_>) {
         self.streamed |= jobs::is_streaming(event);
         self.jobs.started(event, self.limits.stages, &mut self.checks);
+        let execution = event.properties.as_ref().map(|job| job.sql_execution_id);
+        if let Some(execution) = execution.and_then(Number::count) {
+            self.sql.seen(execution, &mut self.checks);
+        }
         for info in event.stages.iter().flatten() {
             self.stages.announced(info);
         }
@@ -278,6 +343,9 @@ impl<'a> Replay<'a> {
     fn stage_completed(&mut self, event: &event::StageEvent<'_>) {
         if let Some(info) = &event.stage {
             self.stages.completed(info, &self.executors, &mut self.checks);
+            if let Some(id) = Stages::id_of(info) {
+                self.sql.accumulators.stage_completed(id, &info.accumulables.0);
+            }
         }
     }
 
@@ -314,6 +382,13 @@ impl<'a> Replay<'a> {
         }
         application.configuration = self.configuration;
         let (mut stages, omitted) = self.stages.finish(&self.executors, &mut self.checks);
+        let running = application.state == State::Running;
+        let (executions, omitted_executions) =
+            self.sql.finish(&self.jobs.map, running, &mut self.checks);
+        application.sql = Some(executions);
+        application.sql_omitted = omitted_executions;
+        application.streaming_queries = Some(self.queries.finish());
+        application.driver = self.executors.driver();
         application.jobs = self.jobs.map.into_values().collect();
         link(&application.jobs, &mut stages);
         let (executors, places) = self.executors.finish();

@@ -6,6 +6,7 @@
 //! so it is put together when it has ended *and* no task of it is active. That
 //! bounds memory by what runs at one time, not by what has run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ const MOST_CLASSES: usize = 64;
 const FEWEST_SLOWEST: usize = 9;
 
 /// A stage attempt that has not been put together yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Collecting {
     columns: Columns,
     /// Successful tasks and their run time, by executor place.
@@ -36,6 +37,7 @@ struct Collecting {
     spans: Option<Vec<TaskSpan>>,
 }
 
+#[derive(Clone)]
 pub(super) struct StageState {
     pub(super) stage: Stage,
     collecting: Option<Box<Collecting>>,
@@ -54,8 +56,9 @@ pub(super) struct Ended<'a> {
     pub(super) span: Option<TaskSpan>,
 }
 
+#[derive(Clone)]
 pub(super) struct Stages<'a> {
-    limits: &'a Limits,
+    limits: Cow<'a, Limits>,
     map: BTreeMap<StageId, StageState>,
     omitted: u64,
     /// Task spans that may still be kept.
@@ -65,13 +68,13 @@ pub(super) struct Stages<'a> {
 }
 
 impl<'a> Stages<'a> {
-    pub(super) fn new(limits: &'a Limits) -> Self {
+    pub(super) fn new(limits: Cow<'a, Limits>) -> Self {
         Self {
-            limits,
             map: BTreeMap::new(),
             omitted: 0,
             spans_left: limits.task_spans,
-            next_cut: limits.stages.saturating_add(slack(limits)),
+            next_cut: limits.stages.saturating_add(slack(&limits)),
+            limits,
         }
     }
 
@@ -153,7 +156,7 @@ impl<'a> Stages<'a> {
 
     /// A task attempt ended: counts, columns, spans.
     pub(super) fn task_ended(&mut self, id: StageId, ended: &Ended<'_>) {
-        let limits = self.limits;
+        let limits = &*self.limits;
         let Some(state) = self.map.get_mut(&id) else { return };
         let stage = &mut state.stage;
         match ended.failure {
@@ -253,7 +256,7 @@ impl<'a> Stages<'a> {
             self.map.len().saturating_sub(most.saturating_mul(2).saturating_add(1_024)),
             checks,
         );
-        self.next_cut = self.map.len() + slack(self.limits);
+        self.next_cut = self.map.len() + slack(&self.limits);
     }
 
     /// Leaves out this many: what has ended before what has not, the cheapest
@@ -350,8 +353,8 @@ impl StageState {
             || Collecting { spans: Some(Vec::new()), ..Collecting::default() },
             |collecting| *collecting,
         );
-        if collecting.columns.is_truncated() {
-            checks.mark(DataQuality::TasksEvicted);
+        if collecting.columns.is_estimated() {
+            checks.mark(DataQuality::QuantilesEstimated);
         }
         stage.measures = collecting.columns.finish();
         stage.failure_example = collecting

@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Replay;
+use super::accumulators::EndedTask;
 use super::checks::name;
 use super::executors::End;
 use super::measures::{Measured, When};
@@ -24,6 +25,7 @@ use crate::model::{DataQuality, FailureClass, StageId, StageStatus, Task, TaskSp
 const MOST_ACTIVE: usize = 1_000_000;
 
 /// A task attempt between its start and its end.
+#[derive(Clone)]
 pub(super) struct Active {
     executor: u32,
     /// How many tasks its executor had been given before.
@@ -31,7 +33,7 @@ pub(super) struct Active {
     stage: StageId,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ActiveTasks {
     map: HashMap<u64, Active>,
     /// Starts were let go: an end without a start says nothing any more.
@@ -144,6 +146,19 @@ impl Replay<'_> {
             self.checks.mark(DataQuality::MissingTaskMetrics);
         }
 
+        // A retry numbers its tasks from 0: without their partitions (before
+        // 3.3) nobody knows which those are.
+        let partition = task_partition(info, id);
+        self.sql.accumulators.task_ended(
+            EndedTask {
+                stage: id,
+                partition,
+                id: info.id.count().unwrap_or_default(),
+                succeeded: failure.is_none(),
+            },
+            |call| info.accumulables.each(call),
+        );
+
         let end = match failure {
             None => End::Succeeded,
             Some(FailureClass::Resubmitted) => End::Resubmitted,
@@ -189,6 +204,10 @@ impl Replay<'_> {
             stage.status = StageStatus::Active;
         }
     }
+}
+
+fn task_partition(info: &TaskInfo<'_>, stage: StageId) -> Option<u32> {
+    info.partition.id().or_else(|| info.index.id().filter(|_| stage.attempt == 0))
 }
 
 fn span(when: &When, executor: u32, task: Option<&Measured>, succeeded: bool) -> TaskSpan {

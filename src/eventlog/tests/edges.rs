@@ -310,7 +310,7 @@ fn beyond_the_limit_the_cheapest_stages_are_left_out() {
 }
 
 #[test]
-fn beyond_their_limits_spans_and_quantiles_go_and_sums_stay() {
+fn beyond_their_limits_spans_go_and_quantiles_are_estimated() {
     let tasks: Vec<String> = (0..5)
         .flat_map(|task| [started(task, 1400), ended(task, 1400, 2400, r#""Success""#, RUN)])
         .collect();
@@ -321,9 +321,11 @@ fn beyond_their_limits_spans_and_quantiles_go_and_sums_stay() {
     let outcome = try_read_with((lines.join("\n") + "\n").as_bytes(), &limits).expect("a log");
     let stage = stage(&outcome.application, 0, 0);
     assert_eq!(stage.timeline, None);
-    assert_eq!(stage.measures.run_time.quantiles, None);
-    assert_eq!(stage.measures.run_time.sum, Some(Duration::from_millis(4500)));
-    assert!(outcome.application.has(DataQuality::TasksEvicted));
+    let (run_time, each) = (stage.measures.run_time, Duration::from_millis(900));
+    assert_eq!(run_time.sum, Some(Duration::from_millis(4500)));
+    assert_eq!(run_time.quantiles.map(|q| (q.min, q.max)), Some((each, each)));
+    assert!(outcome.application.has(DataQuality::QuantilesEstimated));
+    assert!(!outcome.application.has(DataQuality::TasksEvicted));
 }
 
 #[test]

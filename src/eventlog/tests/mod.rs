@@ -1,10 +1,14 @@
 //! The whole way from bytes to the model: on logs that real Spark wrote, on
 //! lines cut by hand for each edge, and on bytes that are no log at all.
 
+mod codecs;
 mod edges;
 mod faults;
+mod follow;
 mod properties;
 mod real;
+mod sql;
+mod streams_and_memory;
 
 use std::path::{Path, PathBuf};
 

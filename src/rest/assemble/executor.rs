@@ -1,7 +1,7 @@
 //! `/allexecutors` into the model.
 
 use super::ExecutorSummary;
-use crate::model::{Executor, ExecutorTotals};
+use crate::model::{Executor, ExecutorTotals, MemoryPeaks};
 
 /// The executors, ascending by id. The driver is one only where it has cores
 /// for tasks, which is local mode.
@@ -18,8 +18,6 @@ pub fn executors(summaries: &[ExecutorSummary]) -> Vec<Executor> {
 fn executor(summary: &ExecutorSummary) -> Option<Executor> {
     let id = summary.id.0.clone().filter(|id| !id.is_empty())?;
     let address = summary.host_port.get();
-    let peak_heap =
-        summary.peak_memory_metrics.as_ref().and_then(|peaks| peaks.get("JVMHeapMemory"));
     Some(Executor {
         id,
         host: address.rsplit_once(':').map_or(address, |(host, _)| host).to_owned(),
@@ -40,7 +38,27 @@ fn executor(summary: &ExecutorSummary) -> Option<Executor> {
         },
         storage_memory_used_bytes: summary.memory_used.get(),
         storage_memory_bytes: summary.max_memory.get().filter(|bytes| *bytes > 0),
-        // 0 and -1: no sample was taken.
-        peak_heap_bytes: peak_heap.and_then(|peak| peak.get()).filter(|bytes| *bytes > 0),
+        peaks: peaks(summary),
     })
+}
+
+fn peaks(summary: &ExecutorSummary) -> MemoryPeaks {
+    let Some(peaks) = &summary.peak_memory_metrics else { return MemoryPeaks::default() };
+    // 0 and -1: no sample was taken.
+    let peak = |name| peaks.get(name)?.get().filter(|bytes| *bytes > 0);
+    MemoryPeaks {
+        heap: peak("JVMHeapMemory"),
+        jvm_off_heap: peak("JVMOffHeapMemory"),
+        on_heap_execution: peak("OnHeapExecutionMemory"),
+        off_heap_execution: peak("OffHeapExecutionMemory"),
+        on_heap_storage: peak("OnHeapStorageMemory"),
+        off_heap_storage: peak("OffHeapStorageMemory"),
+        on_heap_unified: peak("OnHeapUnifiedMemory"),
+        off_heap_unified: peak("OffHeapUnifiedMemory"),
+        direct: peak("DirectPoolMemory"),
+        mapped: peak("MappedPoolMemory"),
+        jvm_resident: peak("ProcessTreeJVMRSSMemory"),
+        python_resident: peak("ProcessTreePythonRSSMemory"),
+        other_resident: peak("ProcessTreeOtherRSSMemory"),
+    }
 }

@@ -86,7 +86,7 @@ fn a_live_driver() {
         application.executors.iter().map(|one| (one.id.as_str(), one.cores)).collect();
     assert_eq!(executors, [("0", 1), ("1", 1)]);
     assert_eq!(application.executors[0].host, "127.0.0.1");
-    assert_eq!(application.executors[0].peak_heap_bytes, Some(52_536_344));
+    assert_eq!(application.executors[0].peaks.heap, Some(52_536_344));
     assert!(application.data_quality.is_empty(), "{:?}", application.data_quality);
 }
 

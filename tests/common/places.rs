@@ -1,0 +1,158 @@
+//! Real places that event logs lie in: an S3-compatible server, and HDFS with
+//! WebHDFS. Each ends when its handle is dropped, and everything in it goes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::real::{Program, free_port, part, root, spark_script};
+
+/// How long a server of this file may take to answer.
+const STARTS_WITHIN: Duration = Duration::from_mins(2);
+
+/// An S3-compatible server that keeps objects in memory and takes any key.
+pub(crate) struct S3 {
+    _program: Program,
+    /// `http://127.0.0.1:PORT`; buckets are the first part of the path.
+    pub(crate) endpoint: String,
+}
+
+impl S3 {
+    pub(crate) async fn start() -> Self {
+        let environment = part(&["s3"]);
+        let port = free_port();
+        let mut command = Command::new(environment.join("bin/python"));
+        command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
+        let mut program = Program::start(command, "the S3 server", true);
+        let endpoint = format!("http://127.0.0.1:{port}");
+        let deadline = Instant::now() + STARTS_WITHIN;
+        while reqwest::get(&endpoint).await.is_err() {
+            assert!(!program.has_ended(), "the S3 server ended: {:?}", program.said());
+            assert!(Instant::now() < deadline, "{endpoint} did not answer: {:?}", program.said());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Self { _program: program, endpoint }
+    }
+
+    /// Makes a bucket.
+    pub(crate) async fn bucket(&self, name: &str) {
+        self.put(name, Vec::new()).await;
+    }
+
+    /// Puts one object at `BUCKET/KEY`.
+    pub(crate) async fn put(&self, path: &str, bytes: Vec<u8>) {
+        let url = format!("{}/{path}", self.endpoint);
+        let answer = reqwest::Client::new().put(&url).body(bytes).send().await;
+        let answer = answer.unwrap_or_else(|error| panic!("PUT {url}: {error}"));
+        let status = answer.status();
+        let text = answer.text().await.unwrap_or_default();
+        assert!(status.is_success(), "PUT {url}: {status} {text}");
+    }
+
+    /// Puts the files of a folder below `BUCKET/PREFIX`, with the names that
+    /// they have below it.
+    pub(crate) async fn put_folder(&self, folder: &Path, prefix: &str) {
+        for file in files_below(folder) {
+            let name = file.strip_prefix(folder).unwrap().to_str().unwrap();
+            self.put(&format!("{prefix}/{name}"), std::fs::read(&file).unwrap()).await;
+        }
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        let url = format!("{}/{path}", self.endpoint);
+        let answer = reqwest::Client::new().delete(&url).send().await.unwrap();
+        assert!(answer.status().is_success(), "DELETE {url}: {}", answer.status());
+    }
+}
+
+/// A namenode and a datanode. Files belong to the user `spark` and are as
+/// private as Spark makes them.
+pub(crate) struct Hdfs {
+    program: Program,
+    /// `hdfs://localhost:PORT`
+    pub(crate) hdfs: String,
+    /// `localhost:PORT` of the namenode's web end, below which WebHDFS is.
+    pub(crate) web: String,
+}
+
+/// The user to whom what lies in [`Hdfs`] belongs.
+pub(crate) const HDFS_USER: &str = "spark";
+
+impl Hdfs {
+    /// `folder` holds its blocks.
+    pub(crate) fn start(folder: &Path) -> Self {
+        let part = part(&["hdfs"]);
+        let class_path = format!("{0}/classes:{0}/lib/*", part.display());
+        let mut command = Command::new("java");
+        command
+            .args(["-Xmx512m", "--add-opens", "java.base/java.lang=ALL-UNNAMED", "-cp"])
+            .args([&class_path, "MiniHdfs"])
+            .arg(folder)
+            .env("HADOOP_USER_NAME", HDFS_USER);
+        let program = Program::start(command, "HDFS", false);
+        let hdfs = program.value("hdfs", STARTS_WITHIN);
+        let web = program.value("webhdfs", STARTS_WITHIN);
+        program.value("ready", STARTS_WITHIN);
+        let web = web.strip_prefix("http://").unwrap_or(&web).to_owned();
+        Self { program, hdfs, web }
+    }
+
+    /// Copies a file or a folder there.
+    pub(crate) fn put(&mut self, local: &Path, remote: &str) {
+        self.obey(&format!("put {} {remote}", local.display()));
+    }
+
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        self.obey(&format!("rename {from} {to}"));
+    }
+
+    pub(crate) fn change_mode(&mut self, octal: &str, path: &str) {
+        self.obey(&format!("chmod {octal} {path}"));
+    }
+
+    pub(crate) fn delete(&mut self, path: &str) {
+        self.obey(&format!("delete {path}"));
+    }
+
+    fn obey(&mut self, line: &str) {
+        self.program.tell(line);
+        self.program.wait_for(Duration::from_mins(1), |said| {
+            (said.strip_prefix("done=") == Some(line)).then_some(())
+        });
+    }
+}
+
+/// Writes a recorded log again through Spark's own writers (`tests/spark/write_logs`,
+/// which says what a SPEC is); `directory` may be an `hdfs://` URL.
+pub(crate) fn write_logs(version: &str, log: &Path, directory: &str, specs: &[&str]) {
+    let output = spark_script("write_logs", version)
+        .args(["--spark", version])
+        .arg(log)
+        .arg(directory)
+        .args(specs)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "write_logs {}: {errors}", log.display());
+}
+
+/// A folder of `tests/fixtures/eventlog/codecs`.
+pub(crate) fn codec_fixture(name: &str) -> PathBuf {
+    let path = root().join("tests/fixtures/eventlog/codecs").join(name);
+    assert!(path.is_dir(), "{} is missing: tests/spark/record_codecs", path.display());
+    path
+}
+
+/// All files below a folder, in order of name.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}

@@ -1,0 +1,62 @@
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.InputStreamReader;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+
+/**
+ * A real HDFS on free ports of loopback, in DIRECTORY, for as long as somebody
+ * holds its standard input. Prints hdfs=..., webhdfs=... and ready=true, then
+ * does what it reads and answers done=LINE:
+ *
+ * <pre>
+ *   put LOCAL REMOTE     copies a file or a folder
+ *   rename FROM TO
+ *   chmod OCTAL PATH
+ *   delete PATH
+ * </pre>
+ */
+public final class MiniHdfs {
+    public static void main(String[] arguments) throws Exception {
+        Configuration conf = new Configuration();
+        conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, new File(arguments[0]).getAbsolutePath());
+        // No test needs more than a few MiB; a full disk of the machine is no matter.
+        conf.setLong("dfs.namenode.resource.du.reserved", 0);
+        MiniDFSCluster cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
+        cluster.waitActive();
+        System.out.println("hdfs=" + cluster.getURI());
+        System.out.println("webhdfs=" + cluster.getHttpUri(0));
+        System.out.println("ready=true");
+        FileSystem files = cluster.getFileSystem();
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            obey(files, line.split(" "));
+            System.out.println("done=" + line);
+        }
+        // Orderly shutdown takes seconds and saves nothing here.
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void obey(FileSystem files, String[] words) throws Exception {
+        switch (words[0]) {
+            case "put":
+                files.mkdirs(new Path(words[2]).getParent());
+                files.copyFromLocalFile(new Path("file:" + words[1]), new Path(words[2]));
+                break;
+            case "rename":
+                files.rename(new Path(words[1]), new Path(words[2]));
+                break;
+            case "chmod":
+                files.setPermission(new Path(words[2]), new FsPermission(words[1]));
+                break;
+            case "delete":
+                files.delete(new Path(words[1]), true);
+                break;
+            default:
+                throw new IllegalArgumentException("not understood: " + String.join(" ", words));
+        }
+    }
+}
