@@ -56,6 +56,9 @@ pub struct Limits {
     pub label_length: usize,
     /// Event logs parsed at the same time.
     pub concurrent_logs: usize,
+    /// Logs of running applications followed at the same time, each with the
+    /// memory of its run; beyond it they are skipped and counted. 0: none.
+    pub followed_logs: usize,
 }
 
 impl Default for Limits {
@@ -80,6 +83,7 @@ impl Default for Limits {
             series: 500_000,
             label_length: 128,
             concurrent_logs: 2,
+            followed_logs: 100,
         }
     }
 }
