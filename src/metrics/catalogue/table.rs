@@ -290,7 +290,7 @@ catalogue! {
         "Failed requests to Spark by what was asked for and how they failed";
     LogReads, "spark_exporter_event_log_reads_total", "spark_exporter.event_log.reads", Counter, Things("{log}"), Daemon, [], 1, Experimental,
         "Event logs read, those that could not be read included";
-    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 6, Stable,
+    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 7, Stable,
         "Event logs that could not be read at all, by reason";
     LogBytes, "spark_exporter_event_log_decompressed_bytes_total", "spark_exporter.event_log.decompressed", Counter, Bytes, Daemon, [], 1, Experimental,
         "Bytes of event logs read, decompressed";
