@@ -282,15 +282,15 @@ catalogue! {
         "How long the latest cycle over the source took";
     TargetSuccessTime, "spark_exporter_target_last_success_timestamp_seconds", "spark_exporter.target.last_success_timestamp", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Stable,
         "When the source last answered, in seconds since the epoch; absent before the first answer";
-    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 10, Experimental,
+    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 11, Experimental,
         "Requests to Spark by what was asked for, failed ones included";
-    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 10, Experimental,
+    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 11, Experimental,
         "Bytes of bodies that Spark sent, by what was asked for";
-    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 60, Stable,
+    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 77, Stable,
         "Failed requests to Spark by what was asked for and how they failed";
     LogReads, "spark_exporter_event_log_reads_total", "spark_exporter.event_log.reads", Counter, Things("{log}"), Daemon, [], 1, Experimental,
         "Event logs read, those that could not be read included";
-    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 6, Stable,
+    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 7, Stable,
         "Event logs that could not be read at all, by reason";
     LogBytes, "spark_exporter_event_log_decompressed_bytes_total", "spark_exporter.event_log.decompressed", Counter, Bytes, Daemon, [], 1, Experimental,
         "Bytes of event logs read, decompressed";
@@ -300,6 +300,8 @@ catalogue! {
         "Lines of event logs that are no event, too long, or cut: skipped";
     LogUnknownEvents, "spark_exporter_event_log_unknown_events_total", "spark_exporter.event_log.unknown_events", Counter, Things("{event}"), Daemon, [], 1, Experimental,
         "Events of a kind this version does not know: skipped, no fault in itself";
+    HistoryReads, "spark_exporter_history_server_reads_total", "spark_exporter.history_server.reads", Counter, Things("{run}"), Daemon, ["route"], 3, Stable,
+        "Finished runs that History Servers listed, by how they were read: from their event log (zip), by the REST API instead (rest), or not at all this time (none)";
     ApplicationsHeld, "spark_exporter_applications", "spark_exporter.applications", Gauge, Things("{application}"), Daemon, [], 1, Stable,
         "Runs held in memory: running ones, and finished ones until their retention ends";
     ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 6, Stable,
