@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{PlacedLog, fixture, logs_at, stage, try_read_log};
-use crate::eventlog::{ReadOutcome, event};
+use crate::eventlog::{ReadOutcome, task_end};
 use crate::fetch::files::Files;
 use crate::model::{
     Application, DataQuality, Distribution, FailureClass, JobStatus, Kind, Quantity, Source,
@@ -320,7 +320,7 @@ fn two_task_ends_on_one_line_are_none() {
     let line = format!("{cut}{whole}");
     let short = |line: &str| {
         let mut texts = "before".to_owned();
-        let read = event::without_unread(line.as_bytes(), &mut texts)?;
+        let read = task_end::without_unread(line.as_bytes(), &mut texts)?;
         Some(texts[read].to_owned())
     };
     assert_eq!(short(&line), None);
