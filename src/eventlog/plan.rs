@@ -358,13 +358,10 @@ mod tests {
 
     /// `depth` nodes, one below the other, each with a leaf beside it.
     fn deep(depth: usize) -> String {
-        let mut json = String::new();
-        for level in 0..depth {
-            json +=
-                &format!(r#"{{"nodeName":"n{level}","children":[{{"nodeName":"leaf{level}"}},"#);
-        }
-        json += r#"{"nodeName":"last"}"#;
-        json + &"]}".repeat(depth)
+        let level =
+            |level| format!(r#"{{"nodeName":"n{level}","children":[{{"nodeName":"leaf{level}"}},"#);
+        let levels: Vec<String> = (0..depth).map(level).collect();
+        format!(r#"{}{{"nodeName":"last"}}{}"#, levels.concat(), "]}".repeat(depth))
     }
 
     #[test]

@@ -91,15 +91,13 @@ impl Spool {
             match body.read(&mut buffer) {
                 Ok(0) => return Ok(file),
                 Ok(count) => {
-                    file.write_all(&buffer[..count]).map_err(|error| self.failed(url, &error))?
+                    let written = file.write_all(&buffer[..count]);
+                    written.map_err(|error| self.failed(url, &error))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(FetchError::new(
-                        FetchErrorKind::Unreachable,
-                        url,
-                        error.to_string(),
-                    ));
+                    let what = error.to_string();
+                    return Err(FetchError::new(FetchErrorKind::Unreachable, url, what));
                 }
             }
         }

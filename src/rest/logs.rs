@@ -33,12 +33,12 @@ impl LogsError {
     pub fn rest_may_help(&self) -> bool {
         let Self::Fetch(error) = self else { return true };
         match (error.kind, error.status) {
-            (FetchErrorKind::TooLarge | FetchErrorKind::Disk, _) => true,
             // "Event logs are not available"; a 503 that asks to stay away is
             // obeyed.
             (FetchErrorKind::Status, Some(503)) => error.what.contains(NOT_AVAILABLE),
             // 403 and 404 may come from a proxy that keeps downloads in.
-            (FetchErrorKind::Status, Some(403 | 404 | 405 | 406 | 500)) => true,
+            (FetchErrorKind::Status, Some(403 | 404 | 405 | 406 | 500))
+            | (FetchErrorKind::TooLarge | FetchErrorKind::Disk, _) => true,
             _ => false,
         }
     }

@@ -203,7 +203,7 @@ impl Reader {
                 let servers = broke && self.broke;
                 self.broke = broke;
                 match unread.fetch {
-                    Some(error) if servers || error.retry_after.is_some() => Err(error),
+                    Some(error) if servers || error.retry_after.is_some() => Err(*error),
                     _ => Ok(()),
                 }
             }

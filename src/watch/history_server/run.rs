@@ -20,13 +20,13 @@ use crate::telemetry::events::{HistoryRead, LogFailed, LogRead};
 pub(super) struct Unread {
     message: String,
     /// What the server answered, where that was the reason.
-    pub(super) fetch: Option<FetchError>,
+    pub(super) fetch: Option<Box<FetchError>>,
     rest_may_help: bool,
 }
 
 impl From<FetchError> for Unread {
     fn from(error: FetchError) -> Self {
-        Self { message: error.to_string(), fetch: Some(error), rest_may_help: false }
+        Self { message: error.to_string(), fetch: Some(Box::new(error)), rest_may_help: false }
     }
 }
 
@@ -117,7 +117,11 @@ async fn by_log(
                 LogFailed { path, reason, message: message.clone() }.emit(place.telemetry());
             }
             let rest_may_help = error.rest_may_help();
-            return Err(Unread { message, fetch: error.into_fetch_error(), rest_may_help });
+            return Err(Unread {
+                message,
+                fetch: error.into_fetch_error().map(Box::new),
+                rest_may_help,
+            });
         }
     };
     let _turn = watcher.parsing.acquire().await.map_err(|_| interrupted())?;

@@ -179,14 +179,11 @@ impl Directory {
             header: u32_at(header, 42).into(),
         };
         member.enlarge(extra);
-        match str::from_utf8(name) {
-            Ok(name) => {
-                self.members.insert(name.to_owned(), member);
-            }
-            Err(_) => {
-                let name = String::from_utf8_lossy(name).into_owned();
-                self.unreadable.push((name, "its name is not UTF-8".to_owned()));
-            }
+        if let Ok(name) = str::from_utf8(name) {
+            self.members.insert(name.to_owned(), member);
+        } else {
+            let name = String::from_utf8_lossy(name).into_owned();
+            self.unreadable.push((name, "its name is not UTF-8".to_owned()));
         }
         Ok(&rest[comment..])
     }
