@@ -18,7 +18,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use common::places::{
-    AZURE_ACCOUNT, AZURE_KEY, Azure, Gcs, HDFS_USER, Hdfs, S3, codec_fixture, write_logs,
+    AZURE_ACCOUNT, AZURE_KEY, Azure, Gcs, HDFS_USER, Hdfs, S3, codec_fixture, files_below,
+    write_logs,
 };
 use common::real::{history_server, until};
 use common::recorded;
@@ -49,7 +50,13 @@ fn write(directory: &str) {
     write_logs(SPARK, &run, directory, &specs());
 }
 
-/// The run in all codecs and layouts, on the local disk.
+/// A rolling log that a History Server compacted, of another run: it stands among
+/// the others in each place.
+fn compacted() -> PathBuf {
+    codec_fixture("zstd-compacted")
+}
+
+/// The run in all codecs and layouts, on the local disk, and the compacted one.
 fn logs() -> &'static Path {
     static LOGS: OnceLock<PathBuf> = OnceLock::new();
     LOGS.get_or_init(|| {
@@ -58,6 +65,11 @@ fn logs() -> &'static Path {
             fs::remove_dir_all(&folder).unwrap();
         }
         write(folder.to_str().unwrap());
+        for file in files_below(&compacted()) {
+            let copy = folder.join(file.strip_prefix(compacted()).unwrap());
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(file, copy).unwrap();
+        }
         folder
     })
 }
@@ -104,7 +116,10 @@ fn of_plain(bytes: Option<u64>) -> Application {
 fn assert_same(mut found: BTreeMap<String, ReadOutcome>, place: &str) {
     let whole = of_plain(None);
     let all = plain().len() as u64;
-    assert_eq!(found.len(), specs().len(), "{place}");
+    assert_eq!(found.len(), specs().len() + 1, "{place}");
+    let expected = local(&compacted()).application;
+    let application = found.remove(&expected.id.app_id).expect("the compacted log").application;
+    assert_equal(&application, &expected, &format!("compacted in {place}"));
     for (number, spec) in specs().iter().enumerate() {
         let id = format!("{}{number:04}", whole.id.app_id.strip_suffix("0000").unwrap());
         let ReadOutcome { application, statistics } =
@@ -153,7 +168,7 @@ async fn in_what_a_history_server_sends() {
         let listed: serde_json::Value = serde_json::from_str(body).unwrap();
         let ids =
             listed.as_array().unwrap().iter().map(|app| app["id"].as_str().unwrap().to_owned());
-        Some(ids.collect::<Vec<_>>()).filter(|ids| ids.len() == specs().len())
+        Some(ids.collect::<Vec<_>>()).filter(|ids| ids.len() == specs().len() + 1)
     });
     let folder = tempfile::tempdir().unwrap();
     let mut found = BTreeMap::new();
@@ -238,8 +253,10 @@ async fn in_azure_s_storage() {
 #[tokio::test(flavor = "multi_thread")]
 async fn in_hdfs_by_webhdfs() {
     let folder = tempfile::tempdir().unwrap();
-    let hdfs = Hdfs::start(folder.path());
+    let mut hdfs = Hdfs::start(folder.path());
     write(&format!("{}/spark/events", hdfs.hdfs));
+    let compacted = fs::read_dir(compacted()).unwrap().next().unwrap().unwrap().path();
+    hdfs.put(&compacted, "/spark/events/");
     let location = format!("webhdfs://{}/spark/events", hdfs.web);
     assert_same(read_remote(&location, ObjectStoreConfig::default()).await, "HDFS, by WebHDFS");
 }
