@@ -13,8 +13,8 @@ pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, R
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use limits::Limits;
 pub use secret::Secret;
-pub use server_url::ServerUrl;
 pub(crate) use server_url::host_and_port;
+pub use server_url::{Page, ServerUrl};
 pub use storage::Storage;
 pub use thresholds::{
     Cost, DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay,

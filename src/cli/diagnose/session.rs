@@ -1,0 +1,54 @@
+//! What all reading of one call shares: settings, clients, the runtime.
+
+use std::future::Future;
+
+use tokio::runtime::Runtime;
+
+use super::progress::Progress;
+use crate::config::{Config, HttpConfig};
+use crate::fetch::{HttpClient, Spool, Timeouts};
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) config: Config,
+    /// The name that `--cluster.name` gives to what is read.
+    pub(super) cluster: String,
+    pub(super) driver: HttpClient,
+    pub(super) history_server: HttpClient,
+    pub(super) spool: Spool,
+    pub(super) progress: Progress,
+    runtime: Runtime,
+}
+
+impl Session {
+    pub(super) fn new(config: Config, cluster: &str) -> anyhow::Result<Self> {
+        let http = http_config(&config, cluster);
+        let client = |timeouts: Timeouts| HttpClient::new(&http, timeouts, (&config.limits).into());
+        let intervals = &config.intervals;
+        let history_server = Timeouts {
+            total: Timeouts::HISTORY_SERVER.total.max(intervals.history_server_timeout.get()),
+            ..Timeouts::HISTORY_SERVER
+        };
+        Ok(Self {
+            driver: client(Timeouts::DRIVER)?,
+            history_server: client(history_server)?,
+            spool: Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes()),
+            progress: Progress::hidden(),
+            runtime: tokio::runtime::Builder::new_multi_thread().enable_all().build()?,
+            cluster: cluster.to_owned(),
+            config,
+        })
+    }
+
+    /// Waits for what is asked of a server; from any thread but the
+    /// runtime's.
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+}
+
+/// Credentials of the cluster that `--cluster.name` names in the file.
+fn http_config(config: &Config, name: &str) -> HttpConfig {
+    let cluster = config.clusters.iter().find(|cluster| cluster.name == name);
+    cluster.map(|cluster| cluster.http_config.clone()).unwrap_or_default()
+}
