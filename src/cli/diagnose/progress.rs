@@ -6,6 +6,7 @@
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,11 +21,12 @@ const SPINNER: &str = "{spinner} {bytes} {wide_msg}";
 pub(super) struct Progress {
     bar: ProgressBar,
     applications: usize,
+    begun: Arc<AtomicUsize>,
 }
 
 impl Progress {
     pub(super) fn hidden() -> Self {
-        Self { bar: ProgressBar::hidden(), applications: 0 }
+        Self { bar: ProgressBar::hidden(), applications: 0, begun: Arc::default() }
     }
 
     /// For logs of so many bytes in all, as far as is known beforehand.
@@ -42,15 +44,16 @@ impl Progress {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, applications }
+        Self { bar, applications, begun: Arc::default() }
     }
 
-    /// `done` of all have been read, and this one is next.
+    /// This one is begun.
     pub(super) fn reading(&self, what: &str) {
+        let begun = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let what: String = what.chars().filter(|c| !c.is_control()).collect();
         self.bar.set_message(match self.applications {
             0 | 1 => what,
-            all => format!("of {all}: {what}"),
+            all => format!("{begun} of {all}: {what}"),
         });
     }
 
