@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Outcome;
-use crate::config::Config;
+use crate::config::{Cluster, Config, Location, Service};
 
 /// Prints what the file means, or fails with where it is wrong.
 pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
@@ -19,8 +19,11 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
             plural(cluster.drivers.len(), "driver"),
             plural(cluster.history_servers.len(), "History Server"),
             plural(cluster.urls.len(), "URL to find out about"),
-            plural(cluster.event_log_dirs.len(), "event-log directory"),
+            plural(cluster.event_log_dirs.len(), "place of event logs"),
         )?;
+        for location in &cluster.event_log_dirs {
+            writeln!(out, "    event logs: {location} ({})", means(location, cluster))?;
+        }
     }
     if !config.has_sources() {
         writeln!(out, "  no cluster: sources must come from --spark.url or --event-log.dir")?;
@@ -29,13 +32,38 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn plural(count: usize, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) if what.starts_with("URL") => {
-            format!("{count} {}", what.replacen("URL", "URLs", 1))
+/// How a place is reached, without a secret.
+fn means(location: &Location, cluster: &Cluster) -> String {
+    let Location::Remote(remote) = location else { return "a directory".to_owned() };
+    let service = remote.scheme().service();
+    match service {
+        Service::WebHdfs => {
+            let user = cluster.webhdfs.user.as_deref();
+            let user = user.map_or(String::new(), |user| format!(", as user {user}"));
+            format!("WebHDFS{user}, http_config of the cluster")
         }
-        (_, None) => format!("{count} {what}s"),
+        Service::Hdfs => "HDFS, settings of HADOOP_CONF_DIR".to_owned(),
+        Service::S3 | Service::Gcs | Service::Azure => {
+            let config = &cluster.object_store;
+            let keys: Vec<&str> = config
+                .options
+                .keys()
+                .chain(config.secret_files.keys())
+                .map(String::as_str)
+                .collect();
+            match keys.as_slice() {
+                [] => format!("{}, settings of the environment", service.name()),
+                keys => format!("{}, the environment and {}", service.name(), keys.join(", ")),
+            }
+        }
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    match (count, what.split_once(' ')) {
+        (1, _) => format!("1 {what}"),
+        // "URLs to find out about", "places of event logs".
+        (_, Some((noun @ ("URL" | "place"), rest))) => format!("{count} {noun}s {rest}"),
+        _ => format!("{count} {what}s"),
     }
 }

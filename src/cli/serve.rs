@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{Common, Outcome};
-use crate::config::{Cluster, Config, Limits, ServerUrl, Span};
+use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Span};
 use crate::expose::{self, ExposeState};
 use crate::fetch::Spool;
 use crate::metrics;
@@ -27,9 +27,10 @@ pub struct Serve {
     /// its path prefix if it has one; repeatable
     #[arg(long = "spark.url", value_name = "URL")]
     spark_urls: Vec<ServerUrl>,
-    /// A directory of event logs; repeatable
-    #[arg(long = "event-log.dir", value_name = "DIR")]
-    event_log_dirs: Vec<PathBuf>,
+    /// Where event logs lie: a directory, or s3://, gs://, abfss://, hdfs://,
+    /// webhdfs:// with bucket or server and path; repeatable
+    #[arg(long = "event-log.dir", value_name = "DIR_OR_URL")]
+    event_log_dirs: Vec<Location>,
     /// Where /metrics and the page are served
     #[arg(long = "web.listen-address", value_name = "ADDRESS", default_value = ":10404")]
     listen_address: String,

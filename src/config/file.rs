@@ -10,7 +10,7 @@
 //!         username: exporter
 //!         password_file: /etc/spark-exporter/password
 //!   - name: batch
-//!     event_log_dirs: [/mnt/spark-events]
+//!     event_log_dirs: [/mnt/spark-events, s3://logs/spark-events]
 //! retention: 30m
 //! ```
 
@@ -20,7 +20,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{HttpConfig, Limits, ServerUrl, Span, Storage, Thresholds};
+use super::{
+    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, Thresholds,
+    WebHdfsConfig,
+};
 
 /// The name of the cluster that sources on the command line form.
 pub const DEFAULT_CLUSTER: &str = "default";
@@ -51,10 +54,15 @@ pub struct Cluster {
     pub history_servers: Vec<ServerUrl>,
     /// Either of them: found out by asking (`--spark.url`).
     pub urls: Vec<ServerUrl>,
-    /// Directories of event logs.
-    pub event_log_dirs: Vec<PathBuf>,
-    /// How to talk to this cluster's servers, in the words of Prometheus.
+    /// Where event logs lie: directories, buckets, HDFS.
+    pub event_log_dirs: Vec<Location>,
+    /// How to talk to this cluster's servers (WebHDFS among them), in the
+    /// words of Prometheus.
     pub http_config: HttpConfig,
+    /// How to talk to the object stores of `event_log_dirs`.
+    pub object_store: ObjectStoreConfig,
+    /// How to talk to their WebHDFS.
+    pub webhdfs: WebHdfsConfig,
 }
 
 /// How often each source is asked.
@@ -87,7 +95,7 @@ impl Default for Intervals {
     }
 }
 
-/// What is read, and how.
+/// Which runs are read, how, and which of them are taken to be running.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Read {
@@ -99,11 +107,17 @@ pub struct Read {
     /// server then replays the whole log, and drops what a person was looking
     /// at from its cache.
     pub rest_fallback: bool,
+    /// A log without an end whose driver wrote nothing for so long is not
+    /// taken to be running. Spark writes a log out when a job or stage ends
+    /// or an executor comes or goes, but task by task only as its buffers
+    /// fill: an hour with none of these is a hung or dead driver, or one very
+    /// long stage.
+    pub stale_after: Span,
 }
 
 impl Default for Read {
     fn default() -> Self {
-        Self { lookback: None, rest_fallback: true }
+        Self { lookback: None, rest_fallback: true, stale_after: Span::seconds(3_600) }
     }
 }
 
@@ -182,6 +196,21 @@ impl Config {
                 ));
             }
             cluster.http_config.validate().map_err(|why| format!("{what}: http_config: {why}"))?;
+            cluster
+                .object_store
+                .validate()
+                .map_err(|why| format!("{what}: object_store: {why}"))?;
+            for location in &cluster.event_log_dirs {
+                if let Some(why) = location.unsupported() {
+                    return Err(format!("{what}: event_log_dirs: {location}: {why}"));
+                }
+            }
+        }
+        if self.read.stale_after < Span::seconds(60) {
+            return Err(format!(
+                "read.stale_after is {}: the least is 60s, since Spark buffers its logs",
+                self.read.stale_after
+            ));
         }
         let intervals = &self.intervals;
         for (name, span, least) in [

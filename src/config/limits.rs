@@ -46,6 +46,8 @@ pub struct Limits {
     pub stages_exported: usize,
     /// Executors of one application that get series.
     pub executors_exported: usize,
+    /// Streaming queries of one application that get series.
+    pub streaming_queries_exported: usize,
     /// Findings of one application that get series, costliest first.
     pub findings_exported: usize,
     /// Series of one exposition.
@@ -54,6 +56,9 @@ pub struct Limits {
     pub label_length: usize,
     /// Event logs parsed at the same time.
     pub concurrent_logs: usize,
+    /// Logs of running applications followed at the same time, each with the
+    /// memory of its run; beyond it they are skipped and counted. 0: none.
+    pub followed_logs: usize,
 }
 
 impl Default for Limits {
@@ -73,10 +78,12 @@ impl Default for Limits {
             applications: 1_000,
             stages_exported: 20,
             executors_exported: 100,
+            streaming_queries_exported: 20,
             findings_exported: 20,
             series: 500_000,
             label_length: 128,
             concurrent_logs: 2,
+            followed_logs: 100,
         }
     }
 }

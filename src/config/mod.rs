@@ -3,6 +3,8 @@
 mod file;
 mod http;
 mod limits;
+mod location;
+mod places;
 mod secret;
 mod server_url;
 mod storage;
@@ -12,6 +14,8 @@ mod units;
 pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use limits::Limits;
+pub use location::{Location, RemoteLocation, Scheme, Service};
+pub use places::{ObjectStoreConfig, OptionValue, WebHdfsConfig};
 pub use secret::Secret;
 pub(crate) use server_url::host_and_port;
 pub use server_url::{Page, ServerUrl};

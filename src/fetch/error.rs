@@ -110,3 +110,9 @@ impl FetchError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ClientError(pub(crate) String);
+
+impl From<super::files::FilesError> for ClientError {
+    fn from(error: super::files::FilesError) -> Self {
+        Self(error.to_string())
+    }
+}

@@ -2,7 +2,6 @@
 //! once.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,7 +9,7 @@ use super::schedule::Pace;
 use super::source::{Cycle, Place};
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions};
-use crate::fetch::files::{Files, LocalFiles};
+use crate::fetch::files::Files;
 use crate::telemetry::events::{LogFailed, LogRead, SourceProbed};
 use futures_util::StreamExt;
 
@@ -24,8 +23,7 @@ struct Reading {
 }
 
 /// Reads the logs of a directory until told to stop.
-pub(super) async fn watch(place: Place, directory: PathBuf) {
-    let files: Arc<dyn Files> = Arc::new(LocalFiles::directory(&directory));
+pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
     let target = place.target(&files.display(""));
     let mut pace = Pace::new(place.watcher.config.intervals.event_log_dir.get(), &target.target);
     let mut readings: HashMap<String, Reading> = HashMap::new();

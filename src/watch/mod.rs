@@ -13,12 +13,12 @@ mod registry;
 mod schedule;
 mod source;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ pub use registry::{Held, Offer, Registry};
 
 use crate::config::{Cluster, Config, ServerUrl};
 use crate::diagnose::diagnose;
+use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::RunView;
 use crate::model::{Application, State};
@@ -72,7 +73,7 @@ enum Source {
     Url(ServerUrl),
     Driver(ServerUrl),
     HistoryServer(ServerUrl),
-    EventLogDir(PathBuf),
+    EventLogs(Arc<dyn Files>),
 }
 
 impl Watcher {
@@ -80,7 +81,7 @@ impl Watcher {
         let parsing = Semaphore::new(config.limits.concurrent_logs);
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
-        let sources = config.clusters.iter().map(|cluster| sources(cluster).count()).sum();
+        let sources = config.clusters.iter().map(count_sources).sum();
         Arc::new(Self {
             config: Arc::new(config),
             telemetry,
@@ -97,8 +98,8 @@ impl Watcher {
     /// blocking thread, never twice at the same time).
     ///
     /// # Errors
-    /// When the HTTP client of a cluster cannot be made: a certificate file
-    /// that does not exist, for instance.
+    /// When the HTTP client of a cluster or a place of event logs cannot be
+    /// made: a certificate file that does not exist, for instance.
     pub async fn run(
         self: Arc<Self>,
         stop: CancellationToken,
@@ -108,7 +109,9 @@ impl Watcher {
         for cluster in &self.config.clusters {
             let clients = source::Clients::new(cluster, &self.config)?;
             let cluster_name: Arc<str> = cluster.name.as_str().into();
-            for source in sources(cluster) {
+            let access = Access::of(cluster, &self.config.limits, Handle::current());
+            for source in sources(cluster, &access) {
+                let source = source?;
                 let place = source::Place {
                     watcher: Arc::clone(&self),
                     cluster: Arc::clone(&cluster_name),
@@ -121,7 +124,7 @@ impl Watcher {
                         Source::Url(url) => source::find_out(place, url).await,
                         Source::Driver(url) => driver::watch(place, url).await,
                         Source::HistoryServer(url) => history_server::watch(place, url).await,
-                        Source::EventLogDir(dir) => event_logs::watch(place, dir).await,
+                        Source::EventLogs(files) => event_logs::watch(place, files).await,
                     }
                 });
             }
@@ -228,10 +231,21 @@ fn slim(mut application: Application) -> Application {
     application
 }
 
-fn sources(cluster: &Cluster) -> impl Iterator<Item = Source> + '_ {
+fn count_sources(cluster: &Cluster) -> usize {
+    let servers = [&cluster.urls, &cluster.drivers, &cluster.history_servers];
+    servers.iter().map(|urls| urls.len()).sum::<usize>() + cluster.event_log_dirs.len()
+}
+
+fn sources<'a>(
+    cluster: &'a Cluster,
+    access: &'a Access,
+) -> impl Iterator<Item = Result<Source, ClientError>> + 'a {
     let urls = cluster.urls.iter().cloned().map(Source::Url);
     let drivers = cluster.drivers.iter().cloned().map(Source::Driver);
     let servers = cluster.history_servers.iter().cloned().map(Source::HistoryServer);
-    let directories = cluster.event_log_dirs.iter().cloned().map(Source::EventLogDir);
-    urls.chain(drivers).chain(servers).chain(directories)
+    let logs = cluster.event_log_dirs.iter().map(|location| {
+        let files = open_place(location, access);
+        files.map(|files| Source::EventLogs(files.into())).map_err(|error| error.into())
+    });
+    urls.chain(drivers).chain(servers).map(Ok).chain(logs)
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::tree::is_looked_into;
 use super::{Entry, EntryKind, Files, FilesError, Listing};
 
 /// Files of a directory, or one file.
@@ -45,7 +46,7 @@ impl LocalFiles {
     }
 
     /// Adds what is in `directory` (from the root; empty for the root).
-    fn add(&self, directory: &str, depth: u32, listing: &mut Listing) -> io::Result<()> {
+    fn add(&self, directory: &str, listing: &mut Listing) -> io::Result<()> {
         for found in fs::read_dir(self.path_of(directory))? {
             let name = found?.file_name();
             let Some(name) = name.to_str() else {
@@ -61,9 +62,9 @@ impl LocalFiles {
             match entry {
                 Err(error) => listing.unreadable.push((path, error.to_string())),
                 Ok(entry) => {
-                    let deeper = entry.kind == EntryKind::Directory && depth > 0;
+                    let deeper = entry.kind == EntryKind::Directory && is_looked_into(&path);
                     listing.push(entry);
-                    if deeper && let Err(error) = self.add(&path, depth - 1, listing) {
+                    if deeper && let Err(error) = self.add(&path, listing) {
                         listing.unreadable.push((path, error.to_string()));
                     }
                 }
@@ -89,7 +90,7 @@ impl Files for LocalFiles {
     fn list(&self) -> Result<Listing, FilesError> {
         let mut listing = Listing::default();
         let listed = match &self.only {
-            None => self.add("", 1, &mut listing),
+            None => self.add("", &mut listing),
             Some(name) => fs::metadata(self.path_of(name))
                 .and_then(|metadata| entry(name.clone(), &metadata))
                 .map(|entry| listing.push(entry)),

@@ -7,6 +7,12 @@
 
 mod error;
 mod local;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod object_store;
+mod place;
+mod stream;
+mod tree;
+mod webhdfs;
 mod zip;
 
 use std::fmt;
@@ -15,6 +21,7 @@ use std::time::SystemTime;
 
 pub use error::{FilesError, FilesErrorKind};
 pub use local::LocalFiles;
+pub use place::{Access, open_place};
 pub use zip::{ReadAt, ZipFiles};
 
 /// Entries of one listing; beyond it the rest is left out and
@@ -24,8 +31,9 @@ pub(crate) const MOST_ENTRIES: usize = 1_000_000;
 /// A place that holds files: a directory, a bucket, a zip.
 pub trait Files: fmt::Debug + Send + Sync {
     /// The files of the root and of the directories in it, and those
-    /// directories themselves, in no order. What cannot be looked at costs
-    /// only itself.
+    /// directories themselves, in no order; deeper only where Databricks
+    /// delivers its logs (`tree`). What cannot be looked at costs only
+    /// itself.
     ///
     /// # Errors
     /// When the root itself cannot be listed.
@@ -37,6 +45,12 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the file is not there (any more) or may not be read.
     fn open(&self, path: &str, from: u64) -> Result<Box<dyn Read + Send>, FilesError>;
+
+    /// Whether a listing tells at once how long a file is that is being
+    /// written, and when it changed last. HDFS does so only block by block.
+    fn tells_growth(&self) -> bool {
+        true
+    }
 
     /// A file or, with an empty `path`, the place itself, as a person would
     /// write it; without secrets.
