@@ -1,6 +1,5 @@
 //! The daemon: what `spark-exporter` does without a command.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};

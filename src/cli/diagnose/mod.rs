@@ -110,7 +110,7 @@ impl Diagnose {
         };
         let read = |work: Work| work.read(&session);
         let mut seen = in_order::in_order(work, threads, read, |results| {
-            print::print(results, &wanted, style, &session.progress)
+            print::print(&mut results.flatten(), &wanted, style, &session.progress)
         })?;
         for wanted in &self.app_ids {
             if !seen.app_ids.contains(wanted) {

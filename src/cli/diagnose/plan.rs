@@ -3,19 +3,18 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::read::{Server, Work};
 use super::session::Session;
-use crate::config::{Page, ServerUrl};
+use crate::config::{Location, Page, ServerUrl};
 use crate::discover::{self, Role};
 use crate::eventlog::{self, LogFiles};
 use crate::fetch::FetchErrorKind;
-use crate::fetch::files::{Files, LocalFiles, ZipFiles};
+use crate::fetch::files::{Files, ZipFiles, open_place};
 use crate::rest::Api;
 use crate::rest::applications::{self, ApplicationInfo, Filter, Status};
 
@@ -45,14 +44,14 @@ pub(super) fn plan(source: &str, wanted: &Wanted, session: &Session) -> anyhow::
         let page: Page = source.parse().map_err(anyhow::Error::msg)?;
         return session.wait(of_server(page, wanted, session));
     }
-    of_place(source, wanted)
+    of_place(&source.parse().map_err(anyhow::Error::msg)?, wanted, session)
 }
 
-fn of_place(source: &str, wanted: &Wanted) -> anyhow::Result<Vec<Work>> {
-    let files: Arc<dyn Files> = Arc::new(LocalFiles::at(Path::new(source))?);
+fn of_place(place: &Location, wanted: &Wanted, session: &Session) -> anyhow::Result<Vec<Work>> {
+    let files: Arc<dyn Files> = open_place(place, &session.access)?.into();
     let scan = eventlog::scan(&*files)?;
     if scan.logs.is_empty() && scan.skipped.is_empty() {
-        bail!("{source} holds no event log");
+        bail!("{place} holds no event log");
     }
     let faults = scan
         .skipped
@@ -61,22 +60,39 @@ fn of_place(source: &str, wanted: &Wanted) -> anyhow::Result<Vec<Work>> {
     let mut work: Vec<Work> = faults.collect();
     let only = scan.logs.len() == 1;
     for log in chosen(scan.logs, wanted) {
-        match zip(&files, &log, only) {
-            None => work.push(Work::Log { files: Arc::clone(&files), log }),
-            Some(Ok(zip)) => {
-                let zip: Arc<dyn Files> = Arc::new(zip);
-                let logs = eventlog::scan(&*zip)?.logs;
-                if logs.is_empty() {
-                    let name = zip.display("");
-                    work.push(Work::Fault(format!("{name} holds no event log")));
-                }
-                let zipped = logs.into_iter();
-                work.extend(zipped.map(|log| Work::Log { files: Arc::clone(&zip), log }));
-            }
-            Some(Err(error)) => work.push(Work::Fault(error.to_string())),
+        let files = Arc::clone(&files);
+        if !is_zip(&*files, &log, only) {
+            work.push(Work::Log { files, log });
+        } else if let Location::Remote(_) = place {
+            work.push(Work::RemoteZip { files, log });
+        } else {
+            work.extend(local_zip(&files.display(&log.path)));
         }
     }
     Ok(work)
+}
+
+/// Each log of a zip is read on its own.
+fn local_zip(path: &str) -> Vec<Work> {
+    let opened = File::open(path).map_err(anyhow::Error::from);
+    let opened = opened.with_context(|| format!("cannot read {path}"));
+    match opened.and_then(|file| Ok(ZipFiles::of_file(file, path)?)) {
+        Ok(zip) => zipped(zip),
+        Err(error) => vec![Work::Fault(format!("{error:#}"))],
+    }
+}
+
+/// What is in a zip.
+pub(super) fn zipped(zip: ZipFiles) -> Vec<Work> {
+    let zip: Arc<dyn Files> = Arc::new(zip);
+    let logs = match eventlog::scan(&*zip) {
+        Ok(scan) => scan.logs,
+        Err(error) => return vec![Work::Fault(error.to_string())],
+    };
+    if logs.is_empty() {
+        return vec![Work::Fault(format!("{} holds no event log", zip.display("")))];
+    }
+    logs.into_iter().map(|log| Work::Log { files: Arc::clone(&zip), log }).collect()
 }
 
 /// The logs to read. Names are only hints of who an application is: where
@@ -102,21 +118,13 @@ fn is_named_zip(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, suffix)| suffix.eq_ignore_ascii_case("zip"))
 }
 
-/// The log as a zip, where it is one. A file that was given alone may have
-/// any name.
-fn zip(files: &Arc<dyn Files>, log: &LogFiles, only: bool) -> Option<anyhow::Result<ZipFiles>> {
-    let [file] = log.files.as_slice() else { return None };
-    if !only && !is_named_zip(&file.path) {
-        return None;
-    }
+/// A file that was given alone may be a zip whatever its name.
+fn is_zip(files: &dyn Files, log: &LogFiles, only: bool) -> bool {
+    let [file] = log.files.as_slice() else { return false };
     let mut start = [0; 4];
-    files.open(&file.path, 0).ok()?.read_exact(&mut start).ok()?;
-    if !matches!(&start, b"PK\x03\x04" | b"PK\x05\x06") {
-        return None;
-    }
-    let name = files.display(&file.path);
-    let opened = File::open(&name).map_err(anyhow::Error::from);
-    Some(opened.and_then(|file| Ok(ZipFiles::of_file(file, name)?)))
+    (only || is_named_zip(&file.path))
+        && files.open(&file.path, 0).is_ok_and(|mut reader| reader.read_exact(&mut start).is_ok())
+        && matches!(&start, b"PK\x03\x04" | b"PK\x05\x06")
 }
 
 async fn of_server(page: Page, wanted: &Wanted, session: &Session) -> anyhow::Result<Vec<Work>> {

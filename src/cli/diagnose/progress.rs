@@ -96,6 +96,10 @@ impl Files for Counting {
         Ok(Box::new(self.bar.wrap_read(reader)))
     }
 
+    fn tells_growth(&self) -> bool {
+        self.files.tells_growth()
+    }
+
     fn display(&self, path: &str) -> String {
         self.files.display(path)
     }

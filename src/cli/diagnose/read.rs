@@ -5,11 +5,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::Timestamp;
 
+use super::plan;
 use super::session::Session;
 use crate::config::ServerUrl;
 use crate::diagnose::diagnose;
 use crate::eventlog::{self, Listed, LogFiles, ReadOptions};
-use crate::fetch::files::Files;
+use crate::fetch::files::{Files, ZipFiles};
 use crate::model::Application;
 use crate::report::Diagnosed;
 use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
@@ -25,6 +26,11 @@ pub(super) struct Server {
 #[derive(Debug)]
 pub(super) enum Work {
     Log {
+        files: Arc<dyn Files>,
+        log: LogFiles,
+    },
+    /// A zip that has to be downloaded first.
+    RemoteZip {
         files: Arc<dyn Files>,
         log: LogFiles,
     },
@@ -50,19 +56,36 @@ pub(super) struct Read {
 impl Work {
     /// Bytes that will be read, as far as is known.
     pub(super) fn bytes(&self) -> u64 {
-        if let Self::Log { log, .. } = self { log.bytes } else { 0 }
+        match self {
+            Self::Log { log, .. } | Self::RemoteZip { log, .. } => log.bytes,
+            Self::Attempt { .. } | Self::Driver { .. } | Self::Fault(_) => 0,
+        }
     }
 
-    /// # Errors
-    /// In words for a person.
-    pub(super) fn read(self, session: &Session) -> anyhow::Result<Read> {
+    /// One run, or those of a zip. Errors are in words for a person.
+    pub(super) fn read(self, session: &Session) -> Vec<anyhow::Result<Read>> {
+        let Self::RemoteZip { files, log } = self else {
+            return vec![self.read_one(session, true)];
+        };
+        match download(files, &log, session) {
+            // Its bytes counted when they came.
+            Ok(zip) => {
+                plan::zipped(zip).into_iter().map(|work| work.read_one(session, false)).collect()
+            }
+            Err(error) => vec![Err(error)],
+        }
+    }
+
+    fn read_one(self, session: &Session, counts: bool) -> anyhow::Result<Read> {
         let (application, place) = match self {
             Self::Fault(message) => anyhow::bail!(message),
+            Self::RemoteZip { .. } => anyhow::bail!("a zip within a zip is not read"),
             Self::Log { files, log } => {
                 let place = files.display(&log.path);
                 session.progress.reading(&place);
-                let files = session.progress.counting(files);
-                let outcome = eventlog::read(&log, &files, &options(session))?;
+                let counting = session.progress.counting(Arc::clone(&files));
+                let files: &dyn Files = if counts { &counting } else { &*files };
+                let outcome = eventlog::read(&log, files, &options(session))?;
                 if log.in_progress == Some(true) {
                     session.progress.complain(&format!(
                         "{place} is still being written: read as far as it goes now"
@@ -85,6 +108,14 @@ impl Work {
         let diagnosis = diagnose(&application, &session.config.thresholds);
         Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
     }
+}
+
+fn download(files: Arc<dyn Files>, log: &LogFiles, session: &Session) -> anyhow::Result<ZipFiles> {
+    let place = files.display(&log.path);
+    session.progress.reading(&place);
+    let mut reader = session.progress.counting(files).open(&log.path, 0)?;
+    let file = session.spool.copy(&mut reader).with_context(|| format!("cannot read {place}"))?;
+    Ok(ZipFiles::new(file, place, log.modified)?)
 }
 
 fn options(session: &Session) -> ReadOptions<'_> {

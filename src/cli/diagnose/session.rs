@@ -5,7 +5,8 @@ use std::future::Future;
 use tokio::runtime::Runtime;
 
 use super::progress::Progress;
-use crate::config::{Config, HttpConfig};
+use crate::config::{Cluster, Config};
+use crate::fetch::files::Access;
 use crate::fetch::{HttpClient, Spool, Timeouts};
 
 #[derive(Debug)]
@@ -16,14 +17,19 @@ pub(super) struct Session {
     pub(super) driver: HttpClient,
     pub(super) history_server: HttpClient,
     pub(super) spool: Spool,
+    /// How to reach places that are not local.
+    pub(super) access: Access,
     pub(super) progress: Progress,
     runtime: Runtime,
 }
 
 impl Session {
     pub(super) fn new(config: Config, cluster: &str) -> anyhow::Result<Self> {
-        let http = http_config(&config, cluster);
-        let client = |timeouts: Timeouts| HttpClient::new(&http, timeouts, (&config.limits).into());
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let settings = settings(&config, cluster);
+        let client = |timeouts: Timeouts| {
+            HttpClient::new(&settings.http_config, timeouts, (&config.limits).into())
+        };
         let intervals = &config.intervals;
         let history_server = Timeouts {
             total: Timeouts::HISTORY_SERVER.total.max(intervals.history_server_timeout.get()),
@@ -34,7 +40,8 @@ impl Session {
             history_server: client(history_server)?,
             spool: Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes()),
             progress: Progress::hidden(),
-            runtime: tokio::runtime::Builder::new_multi_thread().enable_all().build()?,
+            access: Access::of(&settings, &config.limits, runtime.handle().clone()),
+            runtime,
             cluster: cluster.to_owned(),
             config,
         })
@@ -47,8 +54,9 @@ impl Session {
     }
 }
 
-/// Credentials of the cluster that `--cluster.name` names in the file.
-fn http_config(config: &Config, name: &str) -> HttpConfig {
+/// Credentials and the like of the cluster that `--cluster.name` names in the
+/// file.
+fn settings(config: &Config, name: &str) -> Cluster {
     let cluster = config.clusters.iter().find(|cluster| cluster.name == name);
-    cluster.map(|cluster| cluster.http_config.clone()).unwrap_or_default()
+    cluster.cloned().unwrap_or_default()
 }
