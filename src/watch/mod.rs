@@ -59,6 +59,8 @@ pub struct Watcher {
     changed: Notify,
     /// Permits for parsing a log.
     parsing: Semaphore,
+    /// Permits for following the log of a running application.
+    following: Arc<Semaphore>,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
 }
@@ -76,6 +78,7 @@ enum Source {
 impl Watcher {
     pub fn new(config: Config, telemetry: Arc<Telemetry>) -> Arc<Self> {
         let parsing = Semaphore::new(config.limits.concurrent_logs);
+        let following = Arc::new(Semaphore::new(config.limits.followed_logs));
         let sources = config.clusters.iter().map(count_sources).sum();
         Arc::new(Self {
             config: Arc::new(config),
@@ -83,6 +86,7 @@ impl Watcher {
             registry: Mutex::default(),
             changed: Notify::new(),
             parsing,
+            following,
             waiting: AtomicUsize::new(sources),
         })
     }
@@ -238,7 +242,7 @@ fn sources<'a>(
     let servers = cluster.history_servers.iter().cloned().map(Source::HistoryServer);
     let logs = cluster.event_log_dirs.iter().map(|location| {
         let files = open_place(location, access);
-        files.map(|files| Source::EventLogs(files.into())).map_err(|error| error.into())
+        files.map(|files| Source::EventLogs(files.into())).map_err(ClientError::from)
     });
     urls.chain(drivers).chain(servers).map(Ok).chain(logs)
 }

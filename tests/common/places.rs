@@ -102,6 +102,11 @@ impl Hdfs {
         self.obey(&format!("put {} {remote}", local.display()));
     }
 
+    /// Appends a file to one that is left open, as Spark leaves its log.
+    pub(crate) fn write(&mut self, local: &Path, remote: &str) {
+        self.obey(&format!("write {} {remote}", local.display()));
+    }
+
     pub(crate) fn rename(&mut self, from: &str, to: &str) {
         self.obey(&format!("rename {from} {to}"));
     }

@@ -139,7 +139,7 @@ impl WebHdfs {
                     self.0.pages.store(false, Ordering::Relaxed);
                     continue;
                 }
-                page => page.map_err(|refusal| refusal.into_error())?,
+                page => page.map_err(Refusal::into_error)?,
             };
             let last = page.entries.last().map(|status| status.path_suffix.clone());
             let more = page.remaining > 0;
