@@ -86,7 +86,8 @@ async fn a_bucket_holds_the_same_logs_as_a_directory() {
         assert_eq!(one.display(&listing.entries[0].path), first);
 
         // A whole bucket, and one without a thing in it.
-        assert_eq!(applications(&*place("s3://logs", &access)).len(), 0, "the prefix is no log");
+        let scan = eventlog::scan(&*place("s3://logs", &access)).unwrap();
+        assert!(scan.logs.is_empty(), "they lie too deep");
         assert!(place("s3://logs/nothing", &access).list().unwrap().entries.is_empty());
 
         let error = place("s3://nowhere/prefix", &access).list().unwrap_err();
@@ -174,8 +175,8 @@ async fn hdfs_holds_the_same_logs_as_a_directory() {
     assert!(error.to_string().contains("user \"nobody\" needs r-x"), "{error}");
 }
 
-/// A file that is being written: the NameNode says that it is empty, and the
-/// DataNode knows better.
+/// A file that is being written: the NameNode knows how long it was when it
+/// was first flushed, and only the DataNode how far it has come.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_grows_in_hdfs_is_read_as_far_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,23 +201,22 @@ async fn a_log_that_grows_in_hdfs_is_read_as_far_as_it_is_written() {
         assert_eq!(text(&*files, "app-1.inprogress", first.len() as u64), "");
         let mut follower = Follower::new("c", &Limits::default());
         let listing = files.list().unwrap();
-        assert_eq!(listing.entries[0].bytes, 0, "as the NameNode knows it");
-        let mut log = eventlog::LogFiles {
+        assert_eq!(listing.entries[0].bytes, first.len() as u64);
+        let log = eventlog::LogFiles {
             path: "app-1.inprogress".to_owned(),
             name: "app-1".to_owned(),
             files: vec![eventlog::LogFile {
                 path: "app-1.inprogress".to_owned(),
-                bytes: 0,
+                bytes: listing.entries[0].bytes,
                 number: 1,
             }],
-            bytes: 0,
+            bytes: listing.entries[0].bytes,
             modified: listing.entries[0].modified,
             in_progress: Some(true),
             compacted: false,
             missing_files: false,
         };
         let told = follower.advance(&log, &*files).unwrap();
-        log.bytes = 1;
         assert_eq!(told.lines, half as u64);
         (files, follower, log)
     })
@@ -224,6 +224,13 @@ async fn a_log_that_grows_in_hdfs_is_read_as_far_as_it_is_written() {
     hdfs.write(&parts[1], "/logs/app-1.inprogress");
     blocking(move || {
         let mut follower = follower;
+        let listed = files.list().unwrap().entries.remove(0).bytes;
+        assert_eq!(listed, told.bytes, "the NameNode knows of no growth");
+        assert_eq!(text(&*files, "app-1.inprogress", listed), second);
+        assert_eq!(text(&*files, "app-1.inprogress", listed + 7), second[7..]);
+        let end = listed + second.len() as u64;
+        assert_eq!(text(&*files, "app-1.inprogress", end), "");
+        assert_eq!(text(&*files, "app-1.inprogress", end + 1), "");
         let advance = follower.advance(&told, &*files).unwrap();
         assert_eq!(advance.lines, second.lines().count() as u64);
         assert!(advance.ended, "the ApplicationEnd was in it");
