@@ -246,7 +246,8 @@ async fn answers_that_are_not_spark_s_are_classed() {
 
 /// Of three applications that a History Server lists one is gone when asked
 /// for and one answers half a body: both are counted and tried again, a few
-/// times; the third is read once, however often the list is.
+/// times; the third, whose log is not given, is read once by REST, however
+/// often the list is.
 #[tokio::test]
 async fn one_bad_application_costs_only_itself() {
     let recorded = folder("4.3.0", "hot_key");
@@ -296,7 +297,7 @@ async fn one_bad_application_costs_only_itself() {
     assert!(found(&text), "and still counted as not covered");
     let errors = |kind: &str| {
         let series =
-            format!("spark_exporter_fetch_errors_total{{endpoint=\"jobs\",kind=\"{kind}\"}} ");
+            format!("spark_exporter_fetch_errors_total{{endpoint=\"logs\",kind=\"{kind}\"}} ");
         value(&text, &series)
     };
     assert_eq!(errors("unknown_application"), Some(3.0));

@@ -38,10 +38,13 @@ fn page(limits: &Limits) -> String {
     let run = worst(Scope::Run);
     let finding = worst(Scope::Finding);
     let stage = worst(Scope::Stage);
+    let query = worst(Scope::Query);
     let executor = worst(Scope::Executor);
     let (findings, stages, executors) =
         (limits.findings_exported, limits.stages_exported, limits.executors_exported);
-    let application = run + finding * findings + stage * stages + executor * executors;
+    let queries = limits.streaming_queries_exported;
+    let application =
+        run + finding * findings + stage * stages + query * queries + executor * executors;
     let targets: usize =
         of(Scope::Daemon).filter(|metric| metric.labels.contains(&"target")).count();
     let daemon: usize = of(Scope::Daemon)
@@ -94,6 +97,7 @@ releases of notice. *Experimental* ones may change in a minor release.
 | run | {run} | all runs held (`limits.applications`, {applications}) |
 | finding | {finding} | {findings} costliest of a run (`limits.findings_exported`) |
 | stage attempt | {stage} | {stages} costliest of a run, active ones first (`limits.stages_exported`) |
+| streaming query | {query} | {queries} of a run that told of progress last (`limits.streaming_queries_exported`) |
 | executor | {executor} | {executors} of a run with the most task time, living ones first (`limits.executors_exported`) |
 | source | {targets} | all sources, up to 1,000 |
 | daemon | {daemon} | one |
@@ -101,8 +105,8 @@ releases of notice. *Experimental* ones may change in a minor release.
 A run of 5 stages, 4 executors and 2 findings has at most {small} series; the
 largest possible run has {application}. One exposition has at most
 `limits.series` ({series}) in all: beyond it the daemon's own series stay, then
-come the numbers of every run, its findings, its stages and its executors,
-running runs first. A subject is shown as a whole or not at all. Whatever is
+come the numbers of every run, its findings, its stages, its streaming queries
+and its executors, running runs first. A subject is shown as a whole or not at all. Whatever is
 left out is counted in `spark_exporter_series_dropped_total`.
 
 Label values from outside are cut to `limits.label_length` ({length})
@@ -125,6 +129,7 @@ fn section(out: &mut String, scope: Scope) {
         Scope::Run => "Runs",
         Scope::Finding => "Findings",
         Scope::Stage => "Stage attempts",
+        Scope::Query => "Streaming queries",
         Scope::Executor => "Executors",
         Scope::Daemon => "The daemon itself",
     };

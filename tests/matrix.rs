@@ -1,23 +1,186 @@
-//! The same real run in every codec, layout and place is the same application.
+//! The same real run in every codec, layout and place is the same application,
+//! with the same findings.
+//!
+//! `tests/spark/write_logs` writes one recorded run through Spark's own writers
+//! in all codecs and layouts, finished and left by a killed driver, into one
+//! directory. What of it is read, from wherever it lies, is compared whole with
+//! the plain lines on the local disk. Where a killed driver lost its buffers
+//! (lz4, lzf), so much of the plain lines is taken as was found.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
-use common::places::{HDFS_USER, Hdfs, S3, codec_fixture};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use common::places::{codec_fixture, write_logs};
+use common::real::{history_server, until};
+use common::recorded;
+use spark_exporter::config::{Limits, Thresholds};
+use spark_exporter::diagnose::diagnose;
+use spark_exporter::eventlog::{ReadOptions, ReadOutcome, read, scan};
+use spark_exporter::fetch::files::{Files, LocalFiles, ZipFiles};
+use spark_exporter::model::{Application, DataQuality, Stage};
+
+const SPARK: &str = "4.3.0";
+const RUN: &str = "hot_key/4.3.0";
+const CODECS: [&str; 5] = ["none", "zstd", "lz4", "snappy", "lzf"];
+const LAYOUTS: [&str; 4] = ["single", "rolling", "single-inprogress", "rolling12-inprogress"];
+
+/// Every codec in every layout. The first is the plain file that all others
+/// are compared with.
+fn specs() -> Vec<String> {
+    let all = CODECS.iter().flat_map(|codec| LAYOUTS.map(|layout| format!("{codec}-{layout}")));
+    all.collect()
+}
+
+fn write(directory: &str) {
+    let run = fs::read_dir(recorded(RUN)).unwrap().next().unwrap().unwrap().path();
+    write_logs(SPARK, &run, directory, &specs());
+}
+
+/// The run in all codecs and layouts, on the local disk.
+fn logs() -> &'static Path {
+    static LOGS: OnceLock<PathBuf> = OnceLock::new();
+    LOGS.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("matrix");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        write(folder.to_str().unwrap());
+        folder
+    })
+}
+
+/// All logs of a place, by application id.
+fn read_all(files: &dyn Files) -> BTreeMap<String, ReadOutcome> {
+    let scan = scan(files).unwrap_or_else(|error| panic!("{}: {error}", files.display("")));
+    assert_eq!(scan.skipped, [], "{}", files.display(""));
+    let limits = Limits::default();
+    let options = ReadOptions { cluster: "matrix", limits: &limits };
+    let outcomes = scan.logs.iter().map(|log| {
+        let outcome = read(log, files, &options).unwrap_or_else(|error| panic!("{error}"));
+        (outcome.application.id.app_id.clone(), outcome)
+    });
+    outcomes.collect()
+}
+
+/// The one log of a directory.
+fn local(folder: &Path) -> ReadOutcome {
+    let all = read_all(&LocalFiles::at(folder).unwrap());
+    assert_eq!(all.len(), 1, "{}", folder.display());
+    all.into_values().next().unwrap()
+}
+
+/// The plain lines.
+fn plain() -> Vec<u8> {
+    let files = fs::read_dir(logs()).unwrap().map(|entry| entry.unwrap().path());
+    let mut plain = files.filter(|path| path.extension().is_none() && path.is_file());
+    fs::read(plain.next().unwrap()).unwrap()
+}
+
+/// What the first `bytes` of the plain lines tell: of a finished application, or
+/// of one that still writes.
+fn of_plain(bytes: Option<u64>) -> Application {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = plain();
+    let name = if bytes.is_some() { "app-1.inprogress" } else { "app-1" };
+    text.truncate(bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap()));
+    fs::write(folder.path().join(name), text).unwrap();
+    local(folder.path()).application
+}
+
+/// Compares what was read of a place with the plain lines.
+fn assert_same(mut found: BTreeMap<String, ReadOutcome>, place: &str) {
+    let whole = of_plain(None);
+    let all = plain().len() as u64;
+    assert_eq!(found.len(), specs().len(), "{place}");
+    for (number, spec) in specs().iter().enumerate() {
+        let id = format!("{}{number:04}", whole.id.app_id.strip_suffix("0000").unwrap());
+        let ReadOutcome { application, statistics } =
+            found.remove(&id).unwrap_or_else(|| panic!("no {spec} ({id}) in {place}"));
+        let read = statistics.bytes_decompressed;
+        let loses = spec.starts_with("lz") && spec.ends_with("inprogress");
+        let expected = if loses {
+            assert!((all / 2..all).contains(&read), "{spec} in {place}: {statistics:?}");
+            of_plain(Some(read))
+        } else {
+            assert_eq!(read, all, "{spec} in {place}");
+            whole.clone()
+        };
+        assert_equal(&application, &expected, &format!("{spec} in {place}"));
+        let findings = |application| diagnose(application, &Thresholds::default()).findings;
+        let found = findings(&application);
+        assert_eq!(found, findings(&expected), "{spec} in {place}");
+        assert!(loses || found.iter().any(|finding| finding.rule.as_str() == "data_skew"));
+    }
+}
+
+/// All of it but the application's id, which is also among the configuration.
+fn assert_equal(found: &Application, expected: &Application, what: &str) {
+    let found_text = format!("{found:?}").replace(&found.id.app_id, &expected.id.app_id);
+    let expected_text = format!("{expected:?}");
+    let differs = found_text.bytes().zip(expected_text.bytes()).position(|(a, b)| a != b);
+    let differs = differs.or((found_text.len() != expected_text.len()).then_some(0));
+    if let Some(at) = differs {
+        let near = |text: &str| -> String {
+            text.chars().skip(at.saturating_sub(100)).take(300).collect()
+        };
+        panic!("{what}\nfound:    {}\nexpected: {}", near(&found_text), near(&expected_text));
+    }
+}
+
+#[test]
+fn in_a_directory() {
+    assert_same(read_all(&LocalFiles::at(logs()).unwrap()), "a directory");
+}
 
 #[tokio::test]
-async fn the_places_answer() {
-    let s3 = S3::start().await;
-    s3.bucket("logs").await;
-    s3.put_folder(&codec_fixture("zstd-rolling"), "logs/prefix").await;
-    let listed = common::real::get(&format!("{}/logs?list-type=2", s3.endpoint)).await;
-    assert_eq!(listed.matches("<Key>prefix/eventlog_v2_").count(), 5, "{listed}");
-
+async fn in_what_a_history_server_sends() {
+    let (_server, url) = history_server(SPARK, logs());
+    let api = format!("{url}/api/v1/applications");
+    let ids = until(&api, Duration::from_mins(2), |body| {
+        let listed: serde_json::Value = serde_json::from_str(body).unwrap();
+        let ids =
+            listed.as_array().unwrap().iter().map(|app| app["id"].as_str().unwrap().to_owned());
+        Some(ids.collect::<Vec<_>>()).filter(|ids| ids.len() == specs().len())
+    });
     let folder = tempfile::tempdir().unwrap();
-    let mut hdfs = Hdfs::start(folder.path());
-    hdfs.put(&codec_fixture("zstd-rolling"), "/logs");
-    let url = format!("http://{}/webhdfs/v1/logs?op=LISTSTATUS&user.name={HDFS_USER}", hdfs.web);
-    let listed = common::real::get(&url).await;
-    assert_eq!(listed.matches("eventlog_v2_").count(), 1, "{listed}");
+    let mut found = BTreeMap::new();
+    for id in ids.await {
+        let zip = reqwest::get(format!("{api}/{id}/logs")).await.unwrap().error_for_status();
+        let file = folder.path().join(&id);
+        fs::write(&file, zip.unwrap().bytes().await.unwrap()).unwrap();
+        found.extend(read_all(&ZipFiles::of_file(fs::File::open(file).unwrap(), &id).unwrap()));
+    }
+    assert_same(found, "a History Server's zip");
+}
+
+/// Finished jobs and removed executors are gone from it; what is left is the
+/// same in both codecs, and as the whole log tells it.
+#[test]
+fn compacted_by_a_history_server() {
+    let whole = local(&codec_fixture("none-single")).application;
+    let [zstd, lz4] = ["zstd-compacted", "lz4-compacted-as-zstd"]
+        .map(|name| local(&codec_fixture(name)).application);
+    assert_eq!(zstd, lz4);
+    assert_eq!(zstd.data_quality, [DataQuality::LogCompacted].into());
+    assert_eq!((&zstd.id, zstd.start, zstd.end), (&whole.id, whole.start, whole.end));
+    assert_eq!(zstd.configuration, whole.configuration);
+    let jobs: Vec<_> = whole.jobs.iter().filter(|job| job.id == 1).collect();
+    assert_eq!(zstd.jobs.iter().collect::<Vec<_>>(), jobs);
+    // The tasks of a timeline name their executors by place in the list, which is
+    // shorter now.
+    let stages = |application: &Application| -> Vec<Stage> {
+        let of_job_1 = application.stages.iter().filter(|stage| stage.job_ids == [1]);
+        of_job_1.map(|stage| Stage { timeline: None, ..stage.clone() }).collect()
+    };
+    assert_eq!((stages(&zstd).len(), stages(&zstd)), (1, stages(&whole)));
+    let executors: Vec<_> =
+        whole.executors.iter().filter(|executor| executor.removed.is_none()).collect();
+    assert_eq!(zstd.executors.iter().collect::<Vec<_>>(), executors);
 }

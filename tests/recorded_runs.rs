@@ -105,6 +105,12 @@ const EXPECTED: &[Expected] = &[
     healthy("many_stages"),
     healthy("streaming"),
     healthy("cached"),
+    // One query fails on purpose, and the program goes on.
+    Expected {
+        run: "sql_plans",
+        must: &[(JobFailed, None, Warning)],
+        may: &[(TaskFailures, Warning), (SchedulingDelay, Warning), (Straggler, Warning)],
+    },
 ];
 
 /// Runs of which no more than their severity is bounded: a failure that the
@@ -245,6 +251,9 @@ fn skew_of_a_recorded_run_in_numbers() {
 /// The run with no more than the REST API tells of it.
 fn as_rest(mut application: Application) -> Application {
     application.source = Source::HistoryServer;
+    application.sql = None;
+    application.streaming_queries = None;
+    application.driver = None;
     for stage in &mut application.stages {
         stage.timeline = None;
         stage.operations.clear();

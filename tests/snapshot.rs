@@ -11,7 +11,7 @@ use spark_exporter::metrics::catalogue::{CATALOGUE, Id};
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::metrics::{RunView, Sample, Snapshot, build};
 use spark_exporter::model::{
-    DataQuality, Distribution, Source, Stage, StageId, StageStatus, State,
+    DataQuality, Distribution, Source, Stage, StageId, StageStatus, State, StreamingState,
 };
 use spark_exporter::telemetry::events::{
     CycleFinished, SeriesDropped, WebRequestFailed, WebRequestServed,
@@ -329,6 +329,31 @@ fn the_series_limit_holds_and_the_daemon_s_own_series_stay() {
             assert!(snapshot.family(Id::StageDuration).is_empty());
         }
     }
+}
+
+#[test]
+fn streaming_queries_that_told_last_have_series() {
+    let view = changed(&run(), |application, _| {
+        let queries = application.streaming_queries.as_mut().expect("some");
+        let first = queries[0].clone();
+        // The same query, stopped and started again; and others, each later.
+        queries[0].state = StreamingState::Stopped;
+        queries.push(first.clone());
+        for n in 0..4 {
+            let mut query = first.clone();
+            query.id = format!("query-{n}");
+            query.batches[0].start = Some(at(61 + n));
+            queries.push(query);
+        }
+    });
+    let limits = Limits { streaming_queries_exported: 3, ..Limits::default() };
+    let snapshot = snapshot(&[view], &limits);
+    let family = snapshot.family(Id::StreamingQueryActive);
+    let shown: Vec<_> = family.iter().map(|sample| labels(sample)[3].clone()).collect();
+    assert_eq!(shown, ["query-3", "query-2", "query-1"]);
+    assert!(family.iter().all(|sample| (sample.value - 1.0).abs() < f64::EPSILON));
+    // Of 9 series each: query-0, and one of the two runs of the same id.
+    assert_eq!(snapshot.dropped()["streaming_queries_limit"], 2 * 9);
 }
 
 #[test]

@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Thresholds, WebHdfsConfig,
+    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, Thresholds,
+    WebHdfsConfig,
 };
 
 /// The name of the cluster that sources on the command line form.
@@ -34,6 +35,7 @@ pub struct Config {
     pub clusters: Vec<Cluster>,
     pub intervals: Intervals,
     pub read: Read,
+    pub storage: Storage,
     pub retention: Retention,
     pub limits: Limits,
     pub thresholds: Thresholds,
@@ -93,13 +95,18 @@ impl Default for Intervals {
     }
 }
 
-/// Which runs are read, and which of them are taken to be running.
+/// Which runs are read, how, and which of them are taken to be running.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Read {
     /// Runs that ended longer ago are not read: 24 h for History Servers
     /// where not set, no limit for directories.
     pub lookback: Option<Span>,
+    /// Whether a finished run whose log a History Server does not give, or
+    /// gives damaged or too large, is read from its REST API instead. The
+    /// server then replays the whole log, and drops what a person was looking
+    /// at from its cache.
+    pub rest_fallback: bool,
     /// A log without an end whose driver wrote nothing for so long is not
     /// taken to be running. Spark writes a log out when a job or stage ends
     /// or an executor comes or goes, but task by task only as its buffers
@@ -110,7 +117,7 @@ pub struct Read {
 
 impl Default for Read {
     fn default() -> Self {
-        Self { lookback: None, stale_after: Span::seconds(3_600) }
+        Self { lookback: None, rest_fallback: true, stale_after: Span::seconds(3_600) }
     }
 }
 
@@ -283,7 +290,8 @@ mod tests {
              \x20 http_config:\n\
              \x20   authorization: {type: Bearer, credentials_file: /run/token}\n\
              intervals: {driver: 30s}\n\
-             read: {lookback: 7d}\n\
+             read: {lookback: 7d, rest_fallback: false}\n\
+             storage: {temp_path: /var/tmp}\n\
              retention: 2h\n\
              limits: {response_size: 32MiB}\n\
              thresholds:\n\
@@ -294,6 +302,8 @@ mod tests {
         config.check().unwrap();
         assert_eq!(config.retention.0, Span::seconds(7200));
         assert_eq!(config.read.lookback, Some(Span::seconds(7 * 86_400)));
+        assert!(!config.read.rest_fallback && Config::default().read.rest_fallback);
+        assert_eq!(config.storage.temp_path(), Path::new("/var/tmp"));
         let thresholds = &config.thresholds;
         assert_eq!(thresholds.data_skew, DataSkew { run_time_ratio: 6.0, ..DataSkew::default() });
         assert!(!thresholds.gc_pressure.enabled);

@@ -10,6 +10,10 @@ use super::units::Size;
 pub struct Limits {
     /// Body of one HTTP response, decompressed.
     pub response_size: Size,
+    /// One download of a History Server's `/logs`, as it is sent. So many of
+    /// them as `concurrent_logs` says may lie in `storage.temp_path` at a
+    /// time.
+    pub spool_size: Size,
     /// One line of an event log.
     pub line_size: Size,
     /// One event log, decompressed.
@@ -42,6 +46,8 @@ pub struct Limits {
     pub stages_exported: usize,
     /// Executors of one application that get series.
     pub executors_exported: usize,
+    /// Streaming queries of one application that get series.
+    pub streaming_queries_exported: usize,
     /// Findings of one application that get series, costliest first.
     pub findings_exported: usize,
     /// Series of one exposition.
@@ -59,6 +65,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             response_size: Size::mib(64),
+            spool_size: Size::gib(2),
             line_size: Size::mib(64),
             log_size: Size::gib(64),
             compression_ratio: 1_000,
@@ -71,6 +78,7 @@ impl Default for Limits {
             applications: 1_000,
             stages_exported: 20,
             executors_exported: 100,
+            streaming_queries_exported: 20,
             findings_exported: 20,
             series: 500_000,
             label_length: 128,

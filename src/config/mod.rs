@@ -7,6 +7,7 @@ mod location;
 mod places;
 mod secret;
 mod server_url;
+mod storage;
 mod thresholds;
 mod units;
 
@@ -18,6 +19,7 @@ pub use places::{ObjectStoreConfig, OptionValue, WebHdfsConfig};
 pub use secret::Secret;
 pub use server_url::ServerUrl;
 pub(crate) use server_url::host_and_port;
+pub use storage::Storage;
 pub use thresholds::{
     Cost, DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay,
     Spill, StageRetries, Straggler, TaskFailures, Thresholds,

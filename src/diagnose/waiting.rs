@@ -38,7 +38,14 @@ pub(super) fn of_stage(
     supplies: &Supplies,
 ) -> Option<Waiting> {
     let stage = view.stage;
-    if application.has(DataQuality::DroppedEvents) || application.has(DataQuality::LogCompacted) {
+    // Slots of stages that are not known would look free.
+    let holes = [
+        DataQuality::DroppedEvents,
+        DataQuality::LogCompacted,
+        DataQuality::StagesEvicted,
+        DataQuality::StagesOmitted,
+    ];
+    if holes.iter().any(|hole| application.has(*hole)) {
         return None;
     }
     let submitted = stage.submitted?.as_millisecond();

@@ -7,8 +7,8 @@ use http::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::Url;
 
 use super::body::{Body, Fault};
-use super::client::Timeouts;
 use super::error::{FetchError, FetchErrorKind};
+use super::request::{Timeouts, Wanted};
 use super::text::glance;
 use crate::config::host_and_port;
 
@@ -77,14 +77,14 @@ pub(super) fn status_error(
         )
     } else {
         FetchError::new(kind, url, format!("status {status}{said}"))
-            .hint(status_hint(status, unknown, authorized))
+            .hint(status_hint(status, &said, unknown, authorized))
     };
     error.status = Some(status.as_u16());
     error.retry_after = retry_after(headers, jiff::Timestamp::now());
     error
 }
 
-fn status_hint(status: StatusCode, unknown: bool, authorized: bool) -> &'static str {
+fn status_hint(status: StatusCode, said: &str, unknown: bool, authorized: bool) -> &'static str {
     match status.as_u16() {
         404 if unknown => {
             "the application ended and was forgotten, has not been listed yet, or belongs to \
@@ -105,7 +105,11 @@ fn status_hint(status: StatusCode, unknown: bool, authorized: bool) -> &'static 
             "is the URL the root of a Spark driver's UI or History Server, its path prefix \
              included?"
         }
+        503 if said.contains("Event logs are not available") => {
+            "the server could not read the log: it was cleaned up meanwhile, or its own log says why"
+        }
         429 | 503 => "the server is overloaded or starting; it is asked again later",
+        500 => "the server failed at this one question; its own log says why",
         502 | 504 => "a proxy answered that it cannot reach Spark",
         _ => "",
     }
@@ -141,7 +145,7 @@ pub(super) fn fault_error(
     url: &Url,
     fault: Fault,
     bytes: u64,
-    limit: u64,
+    wanted: &Wanted,
     timeouts: Timeouts,
 ) -> FetchError {
     match fault {
@@ -155,9 +159,9 @@ pub(super) fn fault_error(
         Fault::TooLarge => FetchError::new(
             FetchErrorKind::TooLarge,
             url,
-            format!("the answer is larger than {limit} bytes"),
+            format!("the answer is larger than {} bytes", wanted.limit),
         )
-        .hint("raise limits.response_size if that is what this server should send"),
+        .hint(format!("raise {} if that is what this server should send", wanted.limit_key)),
         Fault::Gzip(cause) => FetchError::new(
             FetchErrorKind::NotJson,
             url,

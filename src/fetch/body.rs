@@ -83,6 +83,11 @@ impl Body {
         start
     }
 
+    /// What comes next, left in place; empty at the end.
+    pub(crate) fn peek(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
     /// Decompressed bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.reader.get_ref().read

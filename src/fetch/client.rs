@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use http::StatusCode;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HOST};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HOST, HeaderMap};
 use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
@@ -20,62 +19,10 @@ use super::body::{Body, Fault, FaultCell};
 use super::credentials::Credentials;
 use super::decode::{self, Elements};
 use super::error::{ClientError, FetchError, FetchErrorKind};
-use super::statistics::{EndpointCounts, Meter, Statistics};
+use super::request::{FetchLimits, Request, Timeouts, Wanted};
+use super::statistics::{EndpointCounts, Statistics};
 use super::tls::{AlwaysHost, Tls};
-use crate::config::{HttpConfig, Limits, host_and_port};
-
-/// How long a request may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// To connect, TLS included.
-    pub connect: Duration,
-    /// Between two pieces of an answer, and until its first.
-    pub idle: Duration,
-    /// In all, once it is its turn (see [`FetchLimits`]).
-    pub total: Duration,
-}
-
-impl Timeouts {
-    /// For a driver, which answers from memory.
-    pub const DRIVER: Self = Self {
-        connect: Duration::from_secs(5),
-        idle: Duration::from_secs(15),
-        total: Duration::from_secs(30),
-    };
-
-    /// For a History Server, whose first answer about an application comes
-    /// after it has replayed the whole log.
-    pub const HISTORY_SERVER: Self = Self {
-        connect: Duration::from_secs(5),
-        idle: Duration::from_mins(3),
-        total: Duration::from_mins(5),
-    };
-}
-
-/// How much a request may bring, and how many at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FetchLimits {
-    /// Bytes of one body, decompressed.
-    pub response_size: u64,
-    /// Requests in flight to one server (host and port); the next waits.
-    pub in_flight_per_server: usize,
-}
-
-impl From<&Limits> for FetchLimits {
-    fn from(limits: &Limits) -> Self {
-        Self { response_size: limits.response_size.bytes(), in_flight_per_server: 2 }
-    }
-}
-
-/// One GET.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Name of the endpoint for counters: a constant, never the URL.
-    pub endpoint: &'static str,
-    pub url: Url,
-    /// Also counts what this request costs.
-    pub meter: Option<Arc<Meter>>,
-}
+use crate::config::{HttpConfig, host_and_port};
 
 /// The client for the servers of one [`HttpConfig`]. Clones share all state.
 #[derive(Clone)]
@@ -138,7 +85,10 @@ impl HttpClient {
     where
         T: DeserializeOwned + Send + 'static,
     {
-        self.get(request, |body| decode::whole(body)).await
+        self.get(request, self.json(), |url, headers, body| {
+            decode_json(url, headers, body, |body| decode::whole(body))
+        })
+        .await
     }
 
     /// An array of any length, element by element through `visit` into
@@ -154,16 +104,40 @@ impl HttpClient {
         S: Send + 'static,
         F: FnMut(&mut S, T) + Send + 'static,
     {
-        self.get(request, |body| decode::each(body, state, visit)).await
+        self.get(request, self.json(), |url, headers, body| {
+            decode_json(url, headers, body, |body| decode::each(body, state, visit))
+        })
+        .await
     }
 
-    async fn get<R, D>(&self, request: Request, decode: D) -> Result<R, FetchError>
+    fn json(&self) -> Wanted {
+        Wanted {
+            accept: "application/json",
+            encoding: "gzip",
+            limit: self.0.limits.response_size,
+            limit_key: "limits.response_size",
+            total: self.0.timeouts.total,
+        }
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        self.0.timeouts
+    }
+
+    /// Asks, and hands the body of an answer with status 200 to `decode`, on
+    /// a blocking thread.
+    pub(super) async fn get<R, D>(
+        &self,
+        request: Request,
+        wanted: Wanted,
+        decode: D,
+    ) -> Result<R, FetchError>
     where
         R: Send + 'static,
-        D: FnOnce(&mut Body) -> serde_json::Result<R> + Send + 'static,
+        D: FnOnce(&Url, &HeaderMap, &mut Body) -> Result<R, FetchError> + Send + 'static,
     {
         let endpoint = request.endpoint;
-        let result = self.try_get(request, decode).await;
+        let result = self.try_get(request, wanted, decode).await;
         if let Err(error) = &result {
             let kind = error.kind;
             self.0.statistics.update(endpoint, |counts| {
@@ -173,10 +147,15 @@ impl HttpClient {
         result
     }
 
-    async fn try_get<R, D>(&self, request: Request, decode: D) -> Result<R, FetchError>
+    async fn try_get<R, D>(
+        &self,
+        request: Request,
+        wanted: Wanted,
+        decode: D,
+    ) -> Result<R, FetchError>
     where
         R: Send + 'static,
-        D: FnOnce(&mut Body) -> serde_json::Result<R> + Send + 'static,
+        D: FnOnce(&Url, &HeaderMap, &mut Body) -> Result<R, FetchError> + Send + 'static,
     {
         let unreachable =
             |what: String| FetchError::new(FetchErrorKind::Unreachable, &request.url, what);
@@ -185,7 +164,7 @@ impl HttpClient {
         // closed.
         let _permit =
             server.permits.acquire().await.map_err(|error| unreachable(error.to_string()))?;
-        let outgoing = self.outgoing(&server.client, &request.url);
+        let outgoing = self.outgoing(&server.client, &request.url, wanted);
         let outgoing = self.0.credentials.apply(outgoing).await.map_err(|what| {
             unreachable(format!("not sent, the credentials cannot be read: {what}"))
         })?;
@@ -195,17 +174,20 @@ impl HttpClient {
         }
         let response =
             outgoing.send().await.map_err(|error| self.transport(&request.url, error))?;
-        self.read(request, response, decode).await
+        self.read(request, response, wanted, decode).await
     }
 
-    fn outgoing(&self, client: &Client, url: &Url) -> reqwest::RequestBuilder {
+    fn outgoing(&self, client: &Client, url: &Url, wanted: Wanted) -> reqwest::RequestBuilder {
         let mut target = url.clone();
         let renamed = match &self.0.server_name {
             Some(name) if url.scheme() == "https" => target.set_host(Some(name)).is_ok(),
             _ => false,
         };
-        let request =
-            client.get(target).header(ACCEPT, "application/json").header(ACCEPT_ENCODING, "gzip");
+        let request = client
+            .get(target)
+            .timeout(wanted.total)
+            .header(ACCEPT, wanted.accept)
+            .header(ACCEPT_ENCODING, wanted.encoding);
         if renamed { request.header(HOST, host_and_port(url)) } else { request }
     }
 
@@ -236,29 +218,32 @@ impl HttpClient {
         &self,
         request: Request,
         response: Response,
+        wanted: Wanted,
         decode: D,
     ) -> Result<R, FetchError>
     where
         R: Send + 'static,
-        D: FnOnce(&mut Body) -> serde_json::Result<R> + Send + 'static,
+        D: FnOnce(&Url, &HeaderMap, &mut Body) -> Result<R, FetchError> + Send + 'static,
     {
         let status = response.status();
         let headers = response.headers().clone();
+        let timeouts = Timeouts { total: wanted.total, ..self.0.timeouts };
+        if status == StatusCode::OK && response.content_length() > Some(wanted.limit) {
+            return Err(fault_error(&request.url, Fault::TooLarge, 0, &wanted, timeouts));
+        }
         let fault = FaultCell::default();
         let gzip = headers
             .get(CONTENT_ENCODING)
             .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
         let raw = self.raw_body(&request, response, &fault);
         let noted = fault.clone();
-        let limit = self.0.limits.response_size;
-        let timeouts = self.0.timeouts;
         let authorized = self.0.credentials.authorize();
         let url = request.url.clone();
         let reading = tokio::task::spawn_blocking(move || {
             // Made here: the gzip decoder reads its header at once.
-            let mut body = Body::new(raw, gzip, limit, &noted);
+            let mut body = Body::new(raw, gzip, wanted.limit, &noted);
             let result = if status == StatusCode::OK {
-                decode_json(&url, &headers, &mut body, decode)
+                decode(&url, &headers, &mut body)
             } else {
                 Err(status_error(&url, status, &headers, &mut body, authorized))
             };
@@ -271,7 +256,7 @@ impl HttpClient {
         result.map_err(|error| match fault.get() {
             // A fault in the body of an error page leaves the status in place.
             Some(fault) if status == StatusCode::OK => {
-                fault_error(&request.url, fault, bytes, limit, timeouts)
+                fault_error(&request.url, fault, bytes, &wanted, timeouts)
             }
             _ => error,
         })

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, in the six classes that are counted.
+//! What can go wrong with a request, in the seven classes that are counted.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,25 +15,30 @@ pub enum FetchErrorKind {
     Timeout,
     /// An answer with another status than 200; redirects are among them.
     Status,
-    /// 200, but not the JSON that Spark sends: HTML of a proxy or a login
-    /// page, JSON of another shape, or JSON or gzip that ends in the middle
-    /// although the transfer was complete.
+    /// 200, but not the JSON (or zip) that Spark sends: HTML of a proxy or a
+    /// login page, JSON of another shape, or JSON or gzip that ends in the
+    /// middle although the transfer was complete.
     NotJson,
-    /// The body is larger than `limits.response_size`, decompressed.
+    /// The body is larger than `limits.response_size`, decompressed, or a
+    /// download larger than `limits.spool_size`.
     TooLarge,
     /// 404 with Spark's own words: this server does not know the application
     /// (any more, or not yet).
     UnknownApplication,
+    /// What came could not be written to `storage.temp_path`: our own disk is
+    /// full or broken.
+    Disk,
 }
 
 impl FetchErrorKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Unreachable,
         Self::Timeout,
         Self::Status,
         Self::NotJson,
         Self::TooLarge,
         Self::UnknownApplication,
+        Self::Disk,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -44,6 +49,7 @@ impl FetchErrorKind {
             Self::NotJson => "not_json",
             Self::TooLarge => "too_large",
             Self::UnknownApplication => "unknown_application",
+            Self::Disk => "disk",
         }
     }
 }

@@ -11,7 +11,8 @@ use super::label::Text;
 use super::snapshot::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
-    ENDPOINTS, FETCH_ERROR_KINDS, LOG_FAILURES, SERIES_DROPPED, SKIPPED, TelemetrySnapshot,
+    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
+    TelemetrySnapshot,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -37,6 +38,7 @@ pub(super) fn group(
     group.add(Id::LogLines, logs.lines);
     group.add(Id::LogBadLines, logs.bad_lines);
     group.add(Id::LogUnknownEvents, logs.unknown_events);
+    by_word(&mut group, Id::HistoryReads, &HISTORY_ROUTES, &telemetry.history_reads);
     group.add(Id::ApplicationsHeld, telemetry.applications_held);
     by_word(&mut group, Id::ApplicationsSkipped, &SKIPPED, &telemetry.skipped_by_reason());
     group.add(Id::ApplicationsAppeared, telemetry.applications_appeared);

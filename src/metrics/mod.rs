@@ -12,5 +12,6 @@ pub mod prometheus;
 mod run;
 mod snapshot;
 mod stage;
+mod streaming;
 
 pub use snapshot::{Extra, Family, RunView, Sample, Snapshot, build};

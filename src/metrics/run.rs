@@ -9,8 +9,8 @@ use super::snapshot::Extra;
 use crate::config::Limits;
 use crate::diagnose::{Diagnosis, Severity};
 use crate::model::{
-    Application, DataQuality, Distribution, JobStatus, Measures, Quantity, Source, Stage,
-    StageStatus, State,
+    Application, DataQuality, Distribution, JobStatus, Measures, Quantity, Source, SqlStatus,
+    Stage, StageStatus, State,
 };
 
 const STAGE_STATUSES: [StageStatus; 5] = [
@@ -45,6 +45,12 @@ pub(super) fn group(
         for status in JobStatus::ALL {
             let jobs = application.jobs.iter().filter(|job| job.status == status).count();
             group.add_for(Id::ApplicationJobs, status.as_str(), jobs);
+        }
+    }
+    if let Some(executions) = &application.sql {
+        for status in SqlStatus::ALL {
+            let count = executions.iter().filter(|execution| execution.status == status).count();
+            group.add_for(Id::ApplicationSqlExecutions, status.as_str(), count);
         }
     }
     if !(application.stages.is_empty() && unanswered) {

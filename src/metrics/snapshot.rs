@@ -7,7 +7,7 @@
 //!
 //! Where not everything fits in `limits.series`, what is dear to more readers
 //! comes first: the daemon's own series always; then the numbers of every
-//! run, its findings, its stages, its executors; running runs before finished
+//! run, its findings, its stages, its streaming queries, its executors; running runs before finished
 //! ones, later before earlier.
 
 use std::collections::{BTreeMap, HashSet};
@@ -18,11 +18,16 @@ use jiff::Timestamp;
 use super::catalogue::{Id, Metric};
 use super::group::{Builder, Group};
 use super::label::Text;
-use super::{daemon, executor, finding, run, stage};
+use super::{daemon, executor, finding, run, stage, streaming};
 use crate::config::Limits;
 use crate::diagnose::Diagnosis;
 use crate::model::{Application, State};
 use crate::telemetry::TelemetrySnapshot;
+
+/// Parts of a run that have series, in the order in which they are let in.
+const PARTS: [PartOf; 4] = [finding::groups, stage::groups, streaming::groups, executor::groups];
+
+type PartOf = fn(&Application, &Diagnosis, &Arc<[Text]>, &Limits) -> Part;
 
 /// A run and what was found wrong with it.
 #[derive(Debug, Clone)]
@@ -138,7 +143,7 @@ pub fn build(
             builder.drop("series_limit", series);
         }
     }
-    for part in [finding::groups, stage::groups, executor::groups] {
+    for part in PARTS {
         for (view, labels) in &kept {
             let Part { groups, reason, beyond } =
                 part(&view.application, &view.diagnosis, labels, limits);
@@ -206,9 +211,9 @@ fn ordered<'a>(runs: &'a [RunView], limits: &Limits) -> Vec<Ordered<'a>> {
         .collect()
 }
 
-/// Series of a run's findings, stages and executors, were they all shown.
+/// Series of all parts of a run, were they all shown.
 fn parts(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> usize {
-    [finding::groups, stage::groups, executor::groups]
+    PARTS
         .iter()
         .map(|part| part(&view.application, &view.diagnosis, labels, limits))
         .map(|part| part.groups.iter().map(Group::len).sum::<usize>() + part.beyond)

@@ -1,12 +1,13 @@
 //! Where the endpoints of one server are, and who pays for asking them.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use reqwest::Url;
 use serde::de::DeserializeOwned;
 
 use crate::config::ServerUrl;
-use crate::fetch::{Elements, FetchError, HttpClient, Meter, Request};
+use crate::fetch::{Elements, FetchError, HttpClient, Meter, Request, Spool};
 
 /// One server's API. Cheap to make: one for each cycle carries that cycle's
 /// meter.
@@ -102,6 +103,15 @@ impl Api {
         T: DeserializeOwned + Send + 'static,
     {
         Ok(self.array(endpoint, url, Vec::new(), Vec::push).await?.state)
+    }
+
+    pub(crate) async fn download(
+        &self,
+        endpoint: &'static str,
+        url: Url,
+        spool: &Spool,
+    ) -> Result<File, FetchError> {
+        self.client.download(self.request(endpoint, url), spool).await
     }
 
     fn request(&self, endpoint: &'static str, url: Url) -> Request {

@@ -1,7 +1,7 @@
 //! One finished run from a History Server, by its API.
 //!
-//! The fallback where no event log can be reached: the server replays the
-//! whole log for the first question, so a run is read once, one question
+//! The fallback where no event log can be reached ([`super::logs`]): the
+//! server replays the whole log for the first question, so a run is read once, one question
 //! after the other, and only its costly stages are asked for their tasks.
 
 use std::collections::BTreeSet;

@@ -8,8 +8,9 @@
 //!
 //! [`assemble`] puts decoded answers together into an
 //! [`crate::model::Application`] and needs no server; [`running`] polls one
-//! live driver within a budget; [`completed`] reads one finished run from a
-//! History Server.
+//! live driver within a budget. Of a History Server's finished runs [`logs`]
+//! gets the event log itself, which costs the server little, and
+//! [`completed`] reads what its API says where that cannot be had.
 
 mod api;
 pub mod applications;
@@ -21,6 +22,7 @@ pub mod environment;
 pub mod executors;
 pub mod jobs;
 mod listing;
+pub mod logs;
 pub mod running;
 pub mod stages;
 pub mod storage_rdd;

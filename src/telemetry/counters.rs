@@ -93,6 +93,8 @@ pub struct TelemetrySnapshot {
     pub logs: LogCounts,
     /// By reason.
     pub log_failures: BTreeMap<&'static str, u64>,
+    /// Finished runs of History Servers, by route.
+    pub history_reads: BTreeMap<&'static str, u64>,
     pub applications_held: u64,
     /// By source, then reason: what the latest cycle of each source left out.
     pub skipped: BTreeMap<TargetId, BTreeMap<&'static str, u64>>,

@@ -206,6 +206,34 @@ impl LogFailed {
     }
 }
 
+/// A finished run that a History Server listed was read, or could not be.
+#[derive(Debug)]
+pub struct HistoryRead {
+    pub run: String,
+    /// Of [`super::HISTORY_ROUTES`].
+    pub route: &'static str,
+    /// What the server sent for it, as it came over the wire.
+    pub bytes: u64,
+    pub duration: Duration,
+    /// Why its log was not read; where nothing was, why nothing was.
+    pub message: Option<String>,
+}
+
+impl HistoryRead {
+    pub fn emit(self, telemetry: &Telemetry) {
+        let Self { run, route, bytes, duration, message } = self;
+        let seconds = duration.as_secs_f64();
+        match (route, message) {
+            ("none", error) => warn!(run, route, bytes, seconds, error, "finished run not read"),
+            (_, Some(error)) => {
+                info!(run, route, bytes, seconds, error, "finished run read without its log");
+            }
+            (_, None) => info!(run, route, bytes, seconds, "finished run read"),
+        }
+        add(&mut telemetry.counters().history_reads, route, 1);
+    }
+}
+
 /// A run was seen for the first time.
 #[derive(Debug)]
 pub struct ApplicationAppeared {

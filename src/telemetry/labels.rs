@@ -5,7 +5,7 @@
 //! increase and a dashboard shows "none" instead of "no data".
 
 /// What is asked of a Spark REST API.
-pub const ENDPOINTS: [&str; 10] = [
+pub const ENDPOINTS: [&str; 11] = [
     "version",
     "applications",
     "jobs",
@@ -16,11 +16,12 @@ pub const ENDPOINTS: [&str; 10] = [
     "environment",
     "storage_rdd",
     "metrics",
+    "logs",
 ];
 
 /// How a request can fail.
-pub const FETCH_ERROR_KINDS: [&str; 6] =
-    ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application"];
+pub const FETCH_ERROR_KINDS: [&str; 7] =
+    ["unreachable", "timeout", "status", "not_json", "too_large", "unknown_application", "disk"];
 
 /// Why an event log could not be read at all.
 pub const LOG_FAILURES: [&str; 7] = [
@@ -33,15 +34,20 @@ pub const LOG_FAILURES: [&str; 7] = [
     "not_an_event_log",
 ];
 
+/// How a finished run that a History Server listed was read: from its event
+/// log, by its REST API instead, or (this time) not at all.
+pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
+
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];
 
 /// Why a series was left out of an exposition.
-pub const SERIES_DROPPED: [&str; 6] = [
+pub const SERIES_DROPPED: [&str; 7] = [
     "series_limit",
     "stages_limit",
     "executors_limit",
+    "streaming_queries_limit",
     "findings_limit",
     "duplicate_run",
     "targets_limit",

@@ -19,4 +19,6 @@ pub mod logging;
 pub use counters::{
     FetchCounts, LogCounts, Revision, TargetId, TargetStatus, Telemetry, TelemetrySnapshot,
 };
-pub use labels::{ENDPOINTS, FETCH_ERROR_KINDS, LOG_FAILURES, SERIES_DROPPED, SKIPPED};
+pub use labels::{
+    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
+};

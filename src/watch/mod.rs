@@ -27,8 +27,8 @@ pub use registry::{Held, Offer, Registry};
 
 use crate::config::{Cluster, Config, ServerUrl};
 use crate::diagnose::diagnose;
-use crate::fetch::ClientError;
 use crate::fetch::files::{Access, Files, open_place};
+use crate::fetch::{ClientError, Spool};
 use crate::metrics::RunView;
 use crate::model::{Application, State};
 use crate::telemetry::Telemetry;
@@ -61,6 +61,9 @@ pub struct Watcher {
     parsing: Semaphore,
     /// Permits for following the log of a running application.
     following: Arc<Semaphore>,
+    /// Where downloads lie, and permits for them.
+    spool: Spool,
+    spools: Semaphore,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
 }
@@ -79,6 +82,8 @@ impl Watcher {
     pub fn new(config: Config, telemetry: Arc<Telemetry>) -> Arc<Self> {
         let parsing = Semaphore::new(config.limits.concurrent_logs);
         let following = Arc::new(Semaphore::new(config.limits.followed_logs));
+        let spools = Semaphore::new(config.limits.concurrent_logs);
+        let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         let sources = config.clusters.iter().map(count_sources).sum();
         Arc::new(Self {
             config: Arc::new(config),
@@ -87,6 +92,8 @@ impl Watcher {
             changed: Notify::new(),
             parsing,
             following,
+            spool,
+            spools,
             waiting: AtomicUsize::new(sources),
         })
     }

@@ -69,6 +69,10 @@ impl Answer {
         Self::new(200, "application/json", body)
     }
 
+    pub(crate) fn zip(body: impl Into<Bytes>) -> Self {
+        Self::new(200, "application/octet-stream", body)
+    }
+
     pub(crate) fn not_found(text: &str) -> Self {
         Self::new(404, "text/plain", text.to_owned())
     }

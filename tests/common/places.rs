@@ -127,11 +127,12 @@ impl Hdfs {
     }
 }
 
-/// Writes a recorded log again through Spark's own writers (`tests/spark/write_logs`,
-/// which says what a SPEC is); `directory` may be an `hdfs://` URL.
-pub(crate) fn write_logs(version: &str, log: &Path, directory: &str, specs: &[&str]) {
+/// Writes a recorded log again through Spark's own writers, once for each SPEC
+/// (`tests/spark/write_logs` says what that is), all into one directory, which
+/// may be an `hdfs://` URL. The last digits of the application's id count them.
+pub(crate) fn write_logs(version: &str, log: &Path, directory: &str, specs: &[String]) {
     let output = spark_script("write_logs", version)
-        .args(["--spark", version])
+        .args(["--spark", version, "--together"])
         .arg(log)
         .arg(directory)
         .args(specs)

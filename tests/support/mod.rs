@@ -15,8 +15,9 @@ use spark_exporter::diagnose::{
 use spark_exporter::metrics::RunView;
 use spark_exporter::model::{
     Application, CachedRdd, Column, DataQuality, Distribution, Executor, ExecutorTotals, Job,
-    JobStatus, Kind, Measures, MemoryPeaks, Quantity, RunId, Source, Stage, StageId, StageStatus,
-    State, TaskCounts,
+    JobStatus, Kind, Measures, MemoryPeaks, Quantity, RunId, Source, SourceProgress, SqlExecution,
+    SqlStatus, Stage, StageId, StageStatus, State, StateOperator, StreamingBatch, StreamingQuery,
+    StreamingState, TaskCounts,
 };
 
 pub(crate) fn at(seconds: i64) -> Timestamp {
@@ -132,6 +133,44 @@ pub(crate) fn finding(
     }
 }
 
+fn streaming_query() -> StreamingQuery {
+    StreamingQuery {
+        id: "8fea2bec".to_owned(),
+        run_id: "a4643d2a".to_owned(),
+        name: Some("visits".to_owned()),
+        started: Some(at(5)),
+        state: StreamingState::Active,
+        ended: None,
+        exception: None,
+        error_class: None,
+        batches: vec![StreamingBatch {
+            id: 11,
+            start: Some(at(60)),
+            duration: Some(Duration::from_millis(2_014)),
+            parts: Vec::new(),
+            input_rows: Some(1_200),
+            input_rows_per_second: Some(183.5),
+            processed_rows_per_second: Some(595.5),
+            output_rows: Some(2),
+            sources: vec![SourceProgress {
+                name: "KafkaV2".to_owned(),
+                input_rows: Some(1_200),
+                backlog: Some(40),
+            }],
+            state: vec![StateOperator {
+                name: "stateStoreSave".to_owned(),
+                rows: Some(7),
+                rows_updated: Some(2),
+                memory_bytes: Some(1_344),
+                commit_time: None,
+                rows_dropped_late: Some(0),
+            }],
+        }],
+        batches_seen: 12,
+        idle_since: None,
+    }
+}
+
 /// A running job of two stages, one of them skewed, on two executors.
 pub(crate) fn skewed_run(id: RunId) -> RunView {
     let stages = vec![
@@ -163,6 +202,8 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
             memory_bytes: 1_000,
             disk_bytes: 0,
         }],
+        sql: Some(vec![SqlExecution { status: SqlStatus::Running, ..SqlExecution::new(3) }]),
+        streaming_queries: Some(vec![streaming_query()]),
         data_quality: BTreeSet::from([DataQuality::StagesEvicted]),
         ..Application::new(id, Source::Driver, at(75))
     };

@@ -16,7 +16,7 @@ use super::slow::{self, Compared, Slow};
 use super::slow_hosts::SlowHosts;
 use super::task_list::TaskList;
 use super::{Cause, Confidence, FindingKind, Rule, Severity, Unit, Where};
-use crate::model::Task;
+use crate::model::{DataQuality, Task};
 
 /// Warming up costs seconds, not minutes: a longer excess has another cause.
 const LONGEST_WARM_UP: Duration = Duration::from_mins(1);
@@ -36,12 +36,14 @@ pub(super) fn stragglers<'a>(context: &Context<'_>, view: &StageView<'a>) -> Vec
     }
     let thresholds = &context.thresholds.straggler;
     let records_ratio = context.thresholds.data_skew.records_ratio;
+    // Tasks of its own engine do not count what they read.
+    let uncounted = context.application.has(DataQuality::Databricks);
     slow::slow_tasks(view, thresholds.run_time_ratio, thresholds.run_time_ratio_few_tasks)
         .into_iter()
         .filter(|slow| {
             slow::load(view, context.application, slow)
                 .deciding()
-                .is_none_or(|compared| compared.ratio < records_ratio)
+                .map_or(!uncounted, |compared| compared.ratio < records_ratio)
         })
         .collect()
 }

@@ -110,7 +110,7 @@ impl Decode for Plain {
 
 /// How a log is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Codec {
+pub(super) enum Codec {
     Plain,
     Zstd,
     Lz4Block,
@@ -200,6 +200,11 @@ impl fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
+    /// For a stream whose codec is known.
+    pub(super) fn of(codec: Codec) -> Result<Self, Damage> {
+        Ok(Self { prefix: Vec::new(), decoder: Some(codec.decoder()?) })
+    }
+
     /// Takes input until there is none left, or the output is full: an output
     /// that is full may have more behind it, so the caller comes again, with
     /// empty input if need be. `last`: no input follows this one. What was

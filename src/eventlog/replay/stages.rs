@@ -293,6 +293,15 @@ impl<'a> Stages<'a> {
         for state in self.map.values_mut() {
             state.put_together(executors, checks);
         }
+        let incomplete = |id: &StageId| {
+            // Partitions of a later attempt may come from tasks of the one
+            // before.
+            let next = StageId { stage: id.stage, attempt: 1 };
+            id.attempt == 0 && !self.map.contains_key(&next)
+        };
+        if self.map.iter().any(|(id, state)| incomplete(id) && state.lacks_ends()) {
+            checks.mark(DataQuality::DroppedEvents);
+        }
         self.cut(self.map.len().saturating_sub(self.limits.stages), checks);
         (self.map.into_values().map(|state| state.stage).collect(), self.omitted)
     }
@@ -307,6 +316,14 @@ fn slack(limits: &Limits) -> usize {
 impl StageState {
     fn has_ended(&self) -> bool {
         !matches!(self.stage.status, StageStatus::Active | StageStatus::Pending)
+    }
+
+    /// It completed with fewer ends of tasks than it has partitions: some are
+    /// missing from the log.
+    fn lacks_ends(&self) -> bool {
+        let tasks = self.stage.tasks;
+        self.stage.status == StageStatus::Complete
+            && tasks.succeeded + tasks.failed + tasks.killed < tasks.total
     }
 
     /// What Spark says of the stage itself. Its RDDs are listed in three

@@ -15,6 +15,7 @@ mod place;
 mod stream;
 mod tree;
 mod webhdfs;
+mod zip;
 
 use std::fmt;
 use std::io::Read;
@@ -23,6 +24,7 @@ use std::time::SystemTime;
 pub use error::{FilesError, FilesErrorKind};
 pub use local::LocalFiles;
 pub use place::{Access, open_place};
+pub use zip::{ReadAt, ZipFiles};
 
 /// Entries of one listing; beyond it the rest is left out and
 /// [`Listing::incomplete`] is true.

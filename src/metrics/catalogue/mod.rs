@@ -101,13 +101,15 @@ pub enum Scope {
     Run,
     Finding,
     Stage,
+    /// A streaming query.
+    Query,
     Executor,
     Daemon,
 }
 
 impl Scope {
-    pub const ALL: [Self; 5] =
-        [Self::Run, Self::Finding, Self::Stage, Self::Executor, Self::Daemon];
+    pub const ALL: [Self; 6] =
+        [Self::Run, Self::Finding, Self::Stage, Self::Query, Self::Executor, Self::Daemon];
 
     /// The labels that name one of these.
     pub fn labels(self) -> &'static [&'static str] {
@@ -130,6 +132,7 @@ impl Scope {
             Self::Stage => {
                 &["spark_cluster", "app_id", "attempt_id", "stage_id", "stage_attempt_id"]
             }
+            Self::Query => &["spark_cluster", "app_id", "attempt_id", "query_id"],
             Self::Executor => &["spark_cluster", "app_id", "attempt_id", "executor_id"],
             Self::Daemon => &[],
         }

@@ -6,7 +6,7 @@
 
 use super::Kind::{Counter, Gauge, Info};
 use super::Metric;
-use super::Scope::{Daemon, Executor, Finding, Run, Stage};
+use super::Scope::{Daemon, Executor, Finding, Query, Run, Stage};
 use super::Stability::{Experimental, Stable};
 use super::Unit::{Bytes, BytesPerSecond, Ratio, Seconds, Things};
 
@@ -52,6 +52,8 @@ catalogue! {
         "Exit code of the driver; Spark tells it since 4.0";
     ApplicationJobs, "spark_application_jobs", "spark.application.jobs", Gauge, Things("{job}"), Run, ["status"], 5, Experimental,
         "Jobs by status; cancelled ones are no failures";
+    ApplicationSqlExecutions, "spark_application_sql_executions", "spark.application.sql_executions", Gauge, Things("{execution}"), Run, ["status"], 5, Experimental,
+        "SQL executions by status, nested ones included, up to limits.sql_executions; event logs only";
     ApplicationStages, "spark_application_stages", "spark.application.stages", Gauge, Things("{stage}"), Run, ["status"], 5, Experimental,
         "Stage attempts by status";
     ApplicationStagesOmitted, "spark_application_stages_omitted", "spark.application.stages_omitted", Gauge, Things("{stage}"), Run, [], 1, Experimental,
@@ -120,7 +122,7 @@ catalogue! {
         "Memory the cache takes; REST only";
     ApplicationCachedDisk, "spark_application_cached_disk_bytes", "spark.application.cached_disk", Gauge, Bytes, Run, [], 1, Experimental,
         "Disk the cache takes; REST only";
-    ApplicationDataQuality, "spark_application_data_quality", "spark.application.data_quality", Gauge, Things(""), Run, ["reason"], 14, Stable,
+    ApplicationDataQuality, "spark_application_data_quality", "spark.application.data_quality", Gauge, Things(""), Run, ["reason"], 17, Stable,
         "1 for each thing that is wrong with the data of this run itself; rules that need the missing part stay silent";
     ApplicationFindings, "spark_application_findings", "spark.application.findings", Gauge, Things("{finding}"), Run, ["severity"], 3, Stable,
         "Findings by severity, also those beyond limits.findings_exported";
@@ -226,6 +228,24 @@ catalogue! {
         "Derived: time in which the stage was submitted, had pending tasks, and none of them could start for want of an executor or in spite of a free slot";
     StageTaskFailureRatio, "spark_stage_task_failure_ratio", "spark.stage.task_failure", Gauge, Ratio, Stage, [], 1, Experimental,
         "Derived: failed task attempts / ended task attempts, kills and refused commits excluded";
+    StreamingQueryActive, "spark_streaming_query_active", "spark.streaming_query.active", Gauge, Things(""), Query, [], 1, Experimental,
+        "1 while the streaming query runs, 0 once it or its application has ended; event logs only, and only the queries that told of progress last up to limits.streaming_queries_exported have series";
+    StreamingQueryBatches, "spark_streaming_query_batches", "spark.streaming_query.batches", Gauge, Things("{batch}"), Query, [], 1, Experimental,
+        "Batches of which this run of the query told";
+    StreamingQueryBatchDuration, "spark_streaming_query_batch_duration_seconds", "spark.streaming_query.batch_duration", Gauge, Seconds, Query, [], 1, Experimental,
+        "Start to end of the trigger of the last batch";
+    StreamingQueryInputRate, "spark_streaming_query_input_rows_per_second", "spark.streaming_query.input_rows_per_second", Gauge, Things("{row}/s"), Query, [], 1, Experimental,
+        "Rows that arrived a second before the last batch, over all sources";
+    StreamingQueryProcessedRate, "spark_streaming_query_processed_rows_per_second", "spark.streaming_query.processed_rows_per_second", Gauge, Things("{row}/s"), Query, [], 1, Experimental,
+        "Rows processed a second of the last batch, over all sources; a source with a limit a trigger balances it with the input";
+    StreamingQueryBacklog, "spark_streaming_query_backlog_offsets", "spark.streaming_query.backlog_offsets", Gauge, Things("{offset}"), Query, [], 1, Experimental,
+        "How far the last batch ended behind the newest offset, in the source's own unit (Kafka: records); absent where offsets are no numbers";
+    StreamingQueryStateRows, "spark_streaming_query_state_rows", "spark.streaming_query.state_rows", Gauge, Things("{row}"), Query, [], 1, Experimental,
+        "Rows of state after the last batch, over all stateful operators";
+    StreamingQueryStateMemory, "spark_streaming_query_state_memory_bytes", "spark.streaming_query.state_memory", Gauge, Bytes, Query, [], 1, Experimental,
+        "Memory of state after the last batch, over all stateful operators; absent where Spark tells what cannot be true";
+    StreamingQueryLastProgress, "spark_streaming_query_last_progress_timestamp_seconds", "spark.streaming_query.last_progress_timestamp", Gauge, Seconds, Query, [], 1, Experimental,
+        "When the last batch ended or, later, the query last said that it was idle, in seconds since the epoch";
     ExecutorInfo, "spark_executor_info", "spark.executor.info", Info, Things(""), Executor, ["host"], 1, Experimental,
         "Facts about an executor; only those with the most task time up to limits.executors_exported have series, living ones first";
     ExecutorAlive, "spark_executor_alive", "spark.executor.alive", Gauge, Things(""), Executor, [], 1, Experimental,
@@ -268,15 +288,15 @@ catalogue! {
         "Logs of running applications that are followed as they grow; those beyond limits.followed_logs count as skipped, in_progress";
     TargetLogBytes, "spark_exporter_target_event_log_read_bytes_total", "spark_exporter.target.event_log_read", Counter, Bytes, Daemon, ["spark_cluster", "target"], 1000, Experimental,
         "Bytes of event logs read from the place, as they lie there";
-    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 10, Experimental,
+    FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 11, Experimental,
         "Requests to Spark by what was asked for, failed ones included";
-    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 10, Experimental,
+    FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 11, Experimental,
         "Bytes of bodies that Spark sent, by what was asked for";
-    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 60, Stable,
+    FetchErrors, "spark_exporter_fetch_errors_total", "spark_exporter.fetch.errors", Counter, Things("{request}"), Daemon, ["endpoint", "kind"], 77, Stable,
         "Failed requests to Spark by what was asked for and how they failed";
     LogReads, "spark_exporter_event_log_reads_total", "spark_exporter.event_log.reads", Counter, Things("{log}"), Daemon, [], 1, Experimental,
         "Event logs read, those that could not be read included";
-    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 6, Stable,
+    LogFailures, "spark_exporter_event_log_read_failures_total", "spark_exporter.event_log.read_failures", Counter, Things("{log}"), Daemon, ["reason"], 7, Stable,
         "Event logs that could not be read at all, by reason";
     LogBytes, "spark_exporter_event_log_decompressed_bytes_total", "spark_exporter.event_log.decompressed", Counter, Bytes, Daemon, [], 1, Experimental,
         "Bytes of event logs read, decompressed";
@@ -286,6 +306,8 @@ catalogue! {
         "Lines of event logs that are no event, too long, or cut: skipped";
     LogUnknownEvents, "spark_exporter_event_log_unknown_events_total", "spark_exporter.event_log.unknown_events", Counter, Things("{event}"), Daemon, [], 1, Experimental,
         "Events of a kind this version does not know: skipped, no fault in itself";
+    HistoryReads, "spark_exporter_history_server_reads_total", "spark_exporter.history_server.reads", Counter, Things("{run}"), Daemon, ["route"], 3, Stable,
+        "Finished runs that History Servers listed, by how they were read: from their event log (zip), by the REST API instead (rest), or not at all this time (none)";
     ApplicationsHeld, "spark_exporter_applications", "spark_exporter.applications", Gauge, Things("{application}"), Daemon, [], 1, Stable,
         "Runs held in memory: running ones, and finished ones until their retention ends";
     ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 6, Stable,
@@ -298,7 +320,7 @@ catalogue! {
         "Finished runs whose series were given up after their retention";
     IdentityCollisions, "spark_exporter_identity_collisions_total", "spark_exporter.identity_collisions", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs that carry the id of another run: give their sources different cluster names";
-    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 6, Stable,
+    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 7, Stable,
         "Series left out of snapshots by reason, added up over snapshots";
     Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,
         "Series of this exposition";

@@ -22,23 +22,22 @@ from pyspark.sql.types import LongType
 
 shutil.rmtree(DATA / "sql_plans", ignore_errors=True)
 spark = session("ledger", {
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": "2",
     "spark.sql.warehouse.dir": str(DATA / "sql_plans" / "warehouse"),
     # Keeps the log small: texts that nobody reads, and stack traces.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "2000",
     "spark.task.maxFailures": "1",
-    "spark.executor.heartbeatInterval": "2s",
     "spark.executor.metrics.pollingInterval": "500",
 })
 wait_for_executors(spark, 2)
 entries = str(DATA / "sql_plans" / "entries")
-(spark.range(0, 120_000, 1, 4)
+(spark.range(0, 120_000, 1, 2)
  .select("id", (F.col("id") % 40).alias("account"), (F.col("id") % 4).alias("day"), F.lit("x" * 20).alias("text"))
  .write.partitionBy("day").parquet(entries))
 accounts = spark.range(0, 40, 1, 2).select(F.col("id").alias("account"), (F.col("id") % 3).alias("kind"))
 
-ledger = spark.read.parquet(entries)
+ledger = spark.read.schema("id long, account long, text string, day int").parquet(entries)
 monday = ledger.where("day = 1 and id > 1000")
 print(monday.join(F.broadcast(accounts), "account").groupBy("kind").count().collect())
 spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")

@@ -5,10 +5,12 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkConf;
@@ -22,13 +24,14 @@ import scala.Option;
  * the application had run with another codec, another layout or another
  * directory, with the flushes that Spark makes.
  *
- * <pre>WriteLogs LINES DIRECTORY SPEC...</pre>
+ * <pre>WriteLogs [--together] LINES DIRECTORY SPEC...</pre>
  *
  * LINES is a plain file. A SPEC is {@code CODEC-LAYOUT} or
  * {@code CODEC-LAYOUT-inprogress}: codec none, zstd, lz4, snappy or lzf; layout
  * single, rolling (four files) or rolling and a number of files. Its log lands in
- * DIRECTORY/SPEC, where DIRECTORY is any path that Hadoop can write. Prints
- * SPEC, a tab and where the log is, line by line.
+ * DIRECTORY/SPEC, where DIRECTORY is any path that Hadoop can write; with
+ * --together in DIRECTORY itself, where the last digits of the application's id
+ * count the SPECs from 0 on. Prints SPEC, a tab and where the log is, line by line.
  *
  * An application in progress is one whose driver is killed: its log is never
  * closed, and what lies in buffers is lost.
@@ -65,21 +68,34 @@ public final class WriteLogs {
     }
 
     public static void main(String[] arguments) throws IOException {
-        if (arguments.length < 3) {
-            System.err.println("usage: WriteLogs LINES DIRECTORY CODEC-LAYOUT[-inprogress]...");
+        List<String> words = new ArrayList<>(List.of(arguments));
+        boolean together = words.remove("--together");
+        if (words.size() < 3) {
+            System.err.println("usage: WriteLogs [--together] LINES DIRECTORY CODEC-LAYOUT[-inprogress]...");
             System.exit(2);
         }
-        WriteLogs logs =
-                new WriteLogs(Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8));
-        for (int i = 2; i < arguments.length; i++) {
-            System.out.println(arguments[i] + "\t" + logs.write(arguments[1], arguments[i]));
+        WriteLogs logs = new WriteLogs(Files.readAllLines(Paths.get(words.get(0)), StandardCharsets.UTF_8));
+        List<String> specs = words.subList(2, words.size());
+        for (int i = 0; i < specs.size(); i++) {
+            String path =
+                    together
+                            ? logs.numbered(i).write(new Path(words.get(1)), specs.get(i))
+                            : logs.write(new Path(words.get(1), specs.get(i)), specs.get(i));
+            System.out.println(specs.get(i) + "\t" + path);
         }
         System.out.flush();
         // No shutdown hook may close what a killed driver would leave open.
         Runtime.getRuntime().halt(0);
     }
 
-    private String write(String directory, String spec) throws IOException {
+    /** The same run under another id of the same length. */
+    private WriteLogs numbered(int number) {
+        String id = application.replaceFirst("[0-9]{4}$", String.format("%04d", number));
+        return new WriteLogs(
+                lines.stream().map(line -> line.replace(application, id)).collect(Collectors.toList()));
+    }
+
+    private String write(Path base, String spec) throws IOException {
         String[] words = spec.split("-");
         boolean rolling = words[1].startsWith("rolling");
         if (!rolling && !words[1].equals("single")) {
@@ -94,7 +110,6 @@ public final class WriteLogs {
             conf.set("spark.eventLog.compression.codec", words[0]);
         }
         Configuration hadoop = SparkHadoopUtil.get().newConfiguration(conf);
-        Path base = new Path(directory, spec);
         base.getFileSystem(hadoop).mkdirs(base);
         URI uri = base.getFileSystem(hadoop).makeQualified(base).toUri();
         EventLogFileWriter writer =

@@ -1,23 +1,27 @@
 //! A History Server: two small lists a cycle, and each finished run read once.
 //!
-//! Its first answer about an application replays that application's whole
-//! log, so runs are read one after the other, and never while they run: each
-//! growth of their log would make the next answer replay it again.
+//! A run is read from its event log, which the server copies as it lies
+//! (`run`); only where that fails by the REST API, whose first answer about an
+//! application makes the server replay the whole log. Runs are read one after
+//! the other, and never while they run: each growth of their log would make
+//! the next answer another one.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+mod run;
+
 use super::Offer;
 use super::schedule::Pace;
 use super::source::{Cycle, Place};
 use crate::config::ServerUrl;
+use crate::eventlog::Listed;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::RunId;
 use crate::rest::Api;
 use crate::rest::applications::{self, ApplicationAttemptInfo, ApplicationInfo, Filter, Status};
-use crate::rest::completed;
 
 /// Runs that ended longer ago are not read, unless `read.lookback` says so.
 const LOOKBACK: Duration = Duration::from_hours(24);
@@ -29,13 +33,6 @@ const CYCLE_BUDGET: Duration = Duration::from_mins(2);
 /// Tries of a run that cannot be read, before it is left alone until the
 /// daemon starts again.
 const TRIES: u32 = 3;
-
-/// A finished attempt, as listed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Listed {
-    path: (String, Option<String>),
-    start: Option<Timestamp>,
-}
 
 /// How reading it went.
 #[derive(Debug, Clone, Copy)]
@@ -89,10 +86,7 @@ impl Reader {
         let listed = listed?;
         self.behind = true;
         for (application, attempt) in listed {
-            let listed = Listed {
-                path: (application.id.get().to_owned(), attempt_id(&attempt)),
-                start: attempt.start(),
-            };
+            let listed = run::listed(&application, &attempt);
             match self.readings.get(&listed) {
                 Some(Reading::Done) => continue,
                 Some(Reading::Failed { tries }) if *tries >= TRIES => {
@@ -154,7 +148,7 @@ impl Reader {
         self.readings.retain(|listed, _| {
             listed.start.is_none_or(|start| start >= forget) || {
                 attempts.iter().any(|(application, attempt)| {
-                    application.id.get() == listed.path.0 && attempt.start() == listed.start
+                    application.id.get() == listed.app_id && attempt.start() == listed.start
                 })
             }
         });
@@ -162,7 +156,8 @@ impl Reader {
     }
 
     /// Reads one run. An error that is the server's, not the run's, ends the
-    /// cycle: a connection that breaks at two runs in a row.
+    /// cycle: a connection that breaks at two runs in a row, or the word to
+    /// stay away for a while.
     async fn read(
         &mut self,
         application: &ApplicationInfo,
@@ -173,8 +168,8 @@ impl Reader {
         let watcher = &self.place.watcher;
         let id = RunId {
             cluster: self.place.cluster.to_string(),
-            app_id: listed.path.0.clone(),
-            attempt_id: listed.path.1.clone(),
+            app_id: listed.app_id.clone(),
+            attempt_id: listed.attempt_id.clone(),
         };
         if watcher.registry().has_finished(&id, listed.start) {
             self.readings.insert(listed, Reading::Done);
@@ -184,41 +179,36 @@ impl Reader {
             cycle.skip("limit", 1);
             return Ok(());
         }
-        let api = Api::new(&self.place.clients.history_server, &self.url);
-        let options =
-            completed::Options { stages: watcher.config.limits.stages, ..Default::default() };
-        let result =
-            completed::read(&api, &self.place.cluster, application, attempt, options).await;
-        cycle.requests += api.meter().requests();
-        cycle.bytes += api.meter().wire_bytes();
-        match result {
-            Ok(run) => {
+        match run::read(&self.place, &self.url, application, attempt, cycle).await {
+            Ok(offer) => {
                 self.broke = false;
-                if self.place.take_in(run).await == Offer::NoRoom {
+                if offer == Offer::NoRoom {
                     cycle.skip("limit", 1);
                 } else {
                     self.readings.insert(listed, Reading::Done);
                 }
                 Ok(())
             }
-            Err(error) if error.kind == FetchErrorKind::Unreachable && self.broke => Err(error),
-            Err(error) => {
-                self.broke = error.kind == FetchErrorKind::Unreachable;
-                let tries = match self.readings.get(&listed) {
-                    Some(Reading::Failed { tries }) => tries + 1,
-                    _ => 1,
-                };
-                self.readings.insert(listed, Reading::Failed { tries });
-                cycle.skip("unreadable", 1);
-                Ok(())
+            Err(unread) => {
+                let broke =
+                    unread.fetch.as_ref().is_some_and(|e| e.kind == FetchErrorKind::Unreachable);
+                if !(broke && self.broke) {
+                    let tries = match self.readings.get(&listed) {
+                        Some(Reading::Failed { tries }) => tries + 1,
+                        _ => 1,
+                    };
+                    self.readings.insert(listed, Reading::Failed { tries });
+                    cycle.skip("unreadable", 1);
+                }
+                let servers = broke && self.broke;
+                self.broke = broke;
+                match unread.fetch {
+                    Some(error) if servers || error.retry_after.is_some() => Err(*error),
+                    _ => Ok(()),
+                }
             }
         }
     }
-}
-
-fn attempt_id(attempt: &ApplicationAttemptInfo) -> Option<String> {
-    let id = attempt.attempt_id.get();
-    (!id.is_empty()).then(|| id.to_owned())
 }
 
 fn before(time: Timestamp, span: Duration) -> Timestamp {

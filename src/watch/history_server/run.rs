@@ -1,0 +1,176 @@
+//! One finished run of a History Server: its event log where the server gives
+//! it, else what its REST API says.
+
+use std::time::Instant;
+
+use super::super::Offer;
+use super::super::source::{Cycle, Place};
+use crate::config::ServerUrl;
+use crate::eventlog::{self, Listed, ReadOptions};
+use crate::fetch::FetchError;
+use crate::fetch::files::{Files, ZipFiles};
+use crate::model::RunId;
+use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
+use crate::rest::logs::LogsError;
+use crate::rest::{Api, completed, logs};
+use crate::telemetry::events::{HistoryRead, LogFailed, LogRead};
+
+/// A run that could not be read.
+#[derive(Debug)]
+pub(super) struct Unread {
+    message: String,
+    /// What the server answered, where that was the reason.
+    pub(super) fetch: Option<Box<FetchError>>,
+    rest_may_help: bool,
+}
+
+impl From<FetchError> for Unread {
+    fn from(error: FetchError) -> Self {
+        Self { message: error.to_string(), fetch: Some(Box::new(error)), rest_may_help: false }
+    }
+}
+
+/// Reads the run and takes it in; tells which way it came, and why not the
+/// other.
+pub(super) async fn read(
+    place: &Place,
+    url: &ServerUrl,
+    application: &ApplicationInfo,
+    attempt: &ApplicationAttemptInfo,
+    cycle: &mut Cycle,
+) -> Result<Offer, Unread> {
+    let started = Instant::now();
+    let api = Api::new(&place.clients.history_server, url);
+    let mut route = "zip";
+    let mut message = None;
+    let mut result = by_log(place, &api, application, attempt).await;
+    if let Err(unread) = &result
+        && unread.rest_may_help
+        && place.watcher.config.read.rest_fallback
+    {
+        route = "rest";
+        message = Some(unread.message.clone());
+        result = by_rest(place, &api, application, attempt).await;
+    }
+    if let Err(unread) = &result {
+        let first = message.take().map_or(String::new(), |log| format!("{log}; and "));
+        message = Some(first + &unread.message);
+        route = "none";
+    }
+    cycle.requests += api.meter().requests();
+    cycle.bytes += api.meter().wire_bytes();
+    let listed = listed(application, attempt);
+    let run = RunId {
+        cluster: place.cluster.to_string(),
+        app_id: listed.app_id,
+        attempt_id: listed.attempt_id,
+    };
+    HistoryRead {
+        run: run.to_string(),
+        route,
+        bytes: api.meter().wire_bytes(),
+        duration: started.elapsed(),
+        message,
+    }
+    .emit(place.telemetry());
+    result
+}
+
+async fn by_rest(
+    place: &Place,
+    api: &Api,
+    application: &ApplicationInfo,
+    attempt: &ApplicationAttemptInfo,
+) -> Result<Offer, Unread> {
+    let stages = place.watcher.config.limits.stages;
+    let options = completed::Options { stages, ..Default::default() };
+    let run = completed::read(api, &place.cluster, application, attempt, options).await?;
+    Ok(place.take_in(run).await)
+}
+
+/// Downloads the log when there is room for it, reads it when it is its turn.
+async fn by_log(
+    place: &Place,
+    api: &Api,
+    application: &ApplicationInfo,
+    attempt: &ApplicationAttemptInfo,
+) -> Result<Offer, Unread> {
+    let interrupted = || Unread {
+        message: "reading was interrupted".to_owned(),
+        fetch: None,
+        rest_may_help: false,
+    };
+    let watcher = &place.watcher;
+    // Kept until the file is gone.
+    let _room = watcher.spools.acquire().await.map_err(|_| interrupted())?;
+    let files = match logs::get(api, application, attempt, &watcher.spool).await {
+        Ok(files) => files,
+        Err(error) => {
+            let reason = match &error {
+                LogsError::Fetch(_) => None,
+                LogsError::Damaged(_) => Some("damaged"),
+                LogsError::Empty { .. } => Some("no_events"),
+            };
+            let message = error.to_string();
+            if let Some(reason) = reason {
+                let path = api.base().to_string();
+                LogFailed { path, reason, message: message.clone() }.emit(place.telemetry());
+            }
+            let rest_may_help = error.rest_may_help();
+            return Err(Unread {
+                message,
+                fetch: error.into_fetch_error().map(Box::new),
+                rest_may_help,
+            });
+        }
+    };
+    let _turn = watcher.parsing.acquire().await.map_err(|_| interrupted())?;
+    let (watcher, cluster) = (watcher.clone(), place.cluster.clone());
+    let listed = listed(application, attempt);
+    let parsing = tokio::task::spawn_blocking(move || parse(&watcher, &cluster, &listed, &files));
+    parsing.await.map_err(|_| interrupted())?
+}
+
+fn parse(
+    watcher: &super::super::Watcher,
+    cluster: &str,
+    listed: &Listed,
+    files: &ZipFiles,
+) -> Result<Offer, Unread> {
+    let started = Instant::now();
+    let options = ReadOptions { cluster, limits: &watcher.config.limits };
+    let path = files.display("");
+    match eventlog::read_listed(files, listed, &options) {
+        Err(error) => {
+            let (reason, message) = (error.reason(), error.to_string());
+            LogFailed { path, reason, message: message.clone() }.emit(&watcher.telemetry);
+            Err(Unread { message, fetch: None, rest_may_help: true })
+        }
+        Ok(outcome) => {
+            let statistics = outcome.statistics;
+            LogRead {
+                path,
+                application: outcome.application.id.to_string(),
+                bytes: statistics.bytes_decompressed,
+                lines: statistics.lines,
+                bad_lines: statistics.bad_lines + statistics.long_lines,
+                unknown_events: statistics.unknown_events,
+                duration: started.elapsed(),
+            }
+            .emit(&watcher.telemetry);
+            Ok(watcher.take_in(outcome.application))
+        }
+    }
+}
+
+/// The run as the server listed it.
+pub(super) fn listed(application: &ApplicationInfo, attempt: &ApplicationAttemptInfo) -> Listed {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Listed {
+        app_id: application.id.get().to_owned(),
+        attempt_id: text(attempt.attempt_id.get()),
+        name: text(application.name.get()),
+        user: text(attempt.spark_user.get()),
+        start: attempt.start(),
+    }
+}
