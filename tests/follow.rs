@@ -12,8 +12,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use common::plain_log;
 use common::real::{Program, daemon, until};
+use common::recorded;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -47,6 +47,15 @@ fn reads(text: &str) -> Option<f64> {
     value(text, "spark_exporter_event_log_reads_total", &[])
 }
 
+/// The recorded log of a run with a hot key, decompressed.
+fn skewed() -> String {
+    let log = std::fs::read_dir(recorded("hot_key/4.3.0")).unwrap().next().unwrap().unwrap();
+    let events = std::fs::read_dir(log.path()).unwrap().map(|entry| entry.unwrap().path());
+    let is_events = |path: &std::path::PathBuf| path.to_string_lossy().contains("/events_1_");
+    let bytes = std::fs::read(events.into_iter().find(is_events).unwrap()).unwrap();
+    String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap()
+}
+
 /// The log up to the first end of a job, up to the application's end, and the
 /// rest.
 fn parts(log: &str) -> [String; 3] {
@@ -71,7 +80,7 @@ async fn a_run_is_watched_from_its_log_and_handed_over_at_its_end() {
     let logs = folder.path().join("logs");
     std::fs::create_dir(&logs).unwrap();
     let going = logs.join("app-1.inprogress");
-    let [first, second, end] = parts(&plain_log("hot_key/4.3.0"));
+    let [first, second, end] = parts(&skewed());
     std::fs::write(&going, &first).unwrap();
     let (_exporter, metrics) = watching(folder.path(), logs.to_str().unwrap(), "");
     let text = until(&metrics, SOON, |text| is(text, "running").then(|| text.to_owned())).await;
@@ -117,7 +126,7 @@ async fn a_rolling_log_is_followed_from_file_to_file() {
     let logs = folder.path().join("logs");
     let log = logs.join("eventlog_v2_app-1");
     std::fs::create_dir_all(&log).unwrap();
-    let [first, second, end] = parts(&plain_log("hot_key/4.3.0"));
+    let [first, second, end] = parts(&skewed());
     std::fs::write(log.join("appstatus_app-1.inprogress"), "").unwrap();
     std::fs::write(log.join("events_1_app-1"), &first).unwrap();
     let (_exporter, metrics) = watching(folder.path(), logs.to_str().unwrap(), "");
@@ -138,7 +147,7 @@ async fn a_log_that_nobody_writes_any_more_is_no_running_application() {
     let logs = folder.path().join("logs");
     std::fs::create_dir(&logs).unwrap();
     let dead = logs.join("app-1.inprogress");
-    let [first, second, _] = parts(&plain_log("hot_key/4.3.0"));
+    let [first, second, _] = parts(&skewed());
     std::fs::write(&dead, &first).unwrap();
     age(&dead, 2 * 3_600);
     let (_exporter, metrics) = watching(folder.path(), logs.to_str().unwrap(), "");
@@ -167,7 +176,7 @@ async fn no_more_logs_are_followed_than_there_is_room_for() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     std::fs::create_dir(&logs).unwrap();
-    let [first, ..] = parts(&plain_log("hot_key/4.3.0"));
+    let [first, ..] = parts(&skewed());
     for number in 0..3 {
         let text = first.replace("\"App ID\":\"app-", &format!("\"App ID\":\"app-{number}-"));
         std::fs::write(logs.join(format!("app-{number}.inprogress")), text).unwrap();
@@ -191,7 +200,7 @@ async fn a_log_in_a_bucket_is_followed_and_handed_over() {
     let folder = tempfile::tempdir().unwrap();
     let s3 = common::places::S3::start().await;
     s3.bucket("logs").await;
-    let [first, second, end] = parts(&plain_log("hot_key/4.3.0"));
+    let [first, second, end] = parts(&skewed());
     s3.put("logs/spark/app-1.inprogress", first.clone().into_bytes()).await;
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "hunter2").unwrap();
