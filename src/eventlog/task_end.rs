@@ -4,14 +4,16 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use memchr::memchr2;
 use memchr::memmem::Finder;
 
 use super::accumulables;
 
 /// A TaskEnd without what is most of the line and is not read: of the
 /// accumulables of its task all but the updates of plan metrics, which are
-/// written shorter ([`accumulables::shorten`]), and the executor's peaks where
-/// Spark took no sample. The rest is put behind `texts`; where, is the result.
+/// written shorter ([`accumulables::shorten`]), the executor's peaks where
+/// Spark took no sample, and the numbers of push-based shuffle. The rest is put
+/// behind `texts`; where, is the result.
 /// `None` for any other line, and where one is not laid out as Spark lays it
 /// out.
 ///
@@ -35,10 +37,12 @@ fn put_read_parts(line: &[u8], texts: &mut String) -> Option<()> {
     const SHORT: &str = ",\"Accumulables\":\"";
     const END: &[u8] = b"]},\"Task Executor Metrics\":";
     const NO_SAMPLE: &[u8] = b"{\"JVMHeapMemory\":0,";
+    const PUSH_BASED: &[u8] = b",\"Push Based Shuffle\":{";
     static MARKS: LazyLock<Marks> = LazyLock::new(|| Marks {
         accumulables: Finder::new(ACCUMULABLES),
         end: Finder::new(END),
         metrics: Finder::new("},\"Task Metrics\":"),
+        push_based: Finder::new(PUSH_BASED),
         event: Finder::new("\"Event\":"),
     });
 
@@ -67,7 +71,20 @@ fn put_read_parts(line: &[u8], texts: &mut String) -> Option<()> {
         }
         _ => &line[end + 1..],
     };
-    texts.push_str(str::from_utf8(rest).ok()?);
+    let rest = str::from_utf8(rest).ok()?;
+    let push_based = marks.push_based.find(rest.as_bytes()).and_then(|begin| {
+        // An object of numbers, which holds no other.
+        let within = &rest.as_bytes()[begin + PUSH_BASED.len()..];
+        let end = memchr2(b'}', b'{', within).filter(|end| within[*end] == b'}')?;
+        Some((begin, begin + PUSH_BASED.len() + end + 1))
+    });
+    match push_based {
+        Some((begin, end)) => {
+            texts.push_str(&rest[..begin]);
+            texts.push_str(&rest[end..]);
+        }
+        None => texts.push_str(rest),
+    }
     Some(())
 }
 
@@ -76,5 +93,6 @@ struct Marks {
     accumulables: Finder<'static>,
     end: Finder<'static>,
     metrics: Finder<'static>,
+    push_based: Finder<'static>,
     event: Finder<'static>,
 }

@@ -342,4 +342,14 @@ fn two_task_ends_on_one_line_are_none() {
         Some(r#"{"Event":"SparkListenerTaskEnd","Task Info":{"Task ID":1},"Task Metrics":{}}"#)
     );
     assert!(short(&peaks(7)).expect("short").contains("JVMHeapMemory"));
+    // Numbers of push-based shuffle go where they are nothing but numbers.
+    let push = |inside| {
+        format!(
+            r#"{{"Event":"SparkListenerTaskEnd","Task Info":{{"Task ID":1,"Accumulables":[]}},"Task Executor Metrics":{{}},"Task Metrics":{{"Shuffle Read Metrics":{{"x":1,"Push Based Shuffle":{{{inside}}}}},"y":2}}}}"#
+        )
+    };
+    let cut = short(&push(r#""a":1,"b":2"#)).expect("short");
+    assert!(cut.ends_with(r#""Task Metrics":{"Shuffle Read Metrics":{"x":1},"y":2}}"#), "{cut}");
+    let kept = short(&push(r#""a":{"Event":1}"#)).expect("short");
+    assert!(kept.contains(r#""Push Based Shuffle":{"a":{"Event":1}}"#), "{kept}");
 }
