@@ -76,14 +76,14 @@ fn compare(path: &Path) -> Answer<()> {
             peer.push(run_ignis(&ignis, plain.path())?);
         }
     }
-    let (ours, lines, peer) = (Spent::median(ours), Spent::median(lines), Spent::median(peer));
+    let (ours, lines, peer) = (Spent::median(&ours), Spent::median(&lines), Spent::median(&peer));
     println!("read and diagnose              {ours}  (medians of {ROUNDS})");
     println!("zstd -dc FILES | wc -l         {lines}");
     println!("  we take so many times that   {}", ours.ratio(lines));
     println!("spark-ignis, plain file        {peer}  (medians of {LONG_ROUNDS})");
     println!("  that takes so many times us  {}", peer.ratio(ours));
     let server = first_answer(path)?;
-    println!("History Server, first /stages  {:>10.3?}", server);
+    println!("History Server, first /stages  {server:>10.3?}");
     println!(
         "  that takes so many times us  {:>10.2}",
         server.as_secs_f64() / ours.wall.as_secs_f64()
@@ -96,7 +96,7 @@ fn compare(path: &Path) -> Answer<()> {
             many.push(read_apart(&directory, round == 0)?);
             few.push(read_apart(path, false)?);
         }
-        let (many, few) = (Spent::median(many), Spent::median(few));
+        let (many, few) = (Spent::median(&many), Spent::median(&few));
         println!("read and diagnose              {many}  (medians of {LONG_ROUNDS})");
         println!("  so many times the 100,000    {}", many.ratio(few));
     }
@@ -111,7 +111,7 @@ struct Spent {
 }
 
 impl Spent {
-    fn median(all: Vec<Self>) -> Self {
+    fn median(all: &[Self]) -> Self {
         Self {
             wall: median(all.iter().map(|spent| spent.wall).collect()),
             cpu: median(all.iter().map(|spent| spent.cpu).collect()),
