@@ -136,7 +136,15 @@ fn of_server(
         Ok(zip) => {
             let listed = Listed::from((application, attempt));
             match eventlog::read_listed(&zip, &listed, &options(session)) {
-                Ok(outcome) => return Ok(outcome.application),
+                Ok(outcome) => {
+                    if !attempt.is_completed() {
+                        session.progress.complain(&format!(
+                            "{} runs: its log was read as far as the server has it",
+                            application.id.get()
+                        ));
+                    }
+                    return Ok(outcome.application);
+                }
                 Err(error) => (error.to_string(), true),
             }
         }
