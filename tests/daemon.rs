@@ -95,7 +95,8 @@ async fn bad_logs_cost_only_themselves() {
     let config = folder.path().join("config.yml");
     let logs = folder.path().join("logs");
     let text = format!(
-        "clusters:\n- name: a\n  event_log_dirs: ['{}']\nintervals: {{event_log_dir: 1s}}\n",
+        "clusters:\n- name: a\n  event_log_dirs: ['{}']\nintervals: {{event_log_dir: 1s}}\n\
+         limits: {{followed_logs: 0}}\n",
         logs.display()
     );
     std::fs::write(&config, text).unwrap();

@@ -4,10 +4,13 @@
 //! Spark writes a log as one file (`<id>[_<attempt>][.<codec>][.inprogress]`)
 //! or, rolling, as a directory `eventlog_v2_<id>[_<attempt>]` of
 //! `events_<N>_…` files and an empty `appstatus_…` file whose name says
-//! whether the application has ended. Names are hints only: id and attempt
-//! come from the log's ApplicationStart, the codec from its first bytes.
+//! whether the application has ended. Databricks delivers the log of a
+//! cluster's driver as a folder of its own: `eventlog`, and beside it what was
+//! rotated, `eventlog-YYYY-MM-DD--HH-MM.gz`. Names are hints only: id and
+//! attempt come from the log's ApplicationStart, the codec from its first
+//! bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
 use crate::fetch::files::{Entry, EntryKind, Files, FilesError, Listing};
@@ -30,7 +33,8 @@ pub struct LogFiles {
     /// Latest change of any of its files.
     pub modified: SystemTime,
     /// Whether its name says that the application still writes it; `None`
-    /// for a rolling directory without `appstatus` (SPARK-46012).
+    /// for a rolling directory without `appstatus` (SPARK-46012), and for a
+    /// log that Databricks delivered.
     pub in_progress: Option<bool>,
     /// Whether a History Server compacted it: events of finished jobs are
     /// gone.
@@ -45,7 +49,8 @@ pub struct LogFiles {
 pub struct LogFile {
     pub path: String,
     pub bytes: u64,
-    /// `N` of `events_<N>_…`; 1 for a log that is one file.
+    /// `N` of `events_<N>_…`; 1 for a log that is one file; of a log that
+    /// Databricks delivered the place in its order, from 1.
     pub number: u64,
 }
 
@@ -98,12 +103,14 @@ pub fn scan(files: &dyn Files) -> Result<Scan, FilesError> {
     Ok(group(&files.list()?))
 }
 
-/// All logs of a place: single files in its root, and rolling directories.
-/// A root that holds `events_<N>_` files is a rolling log itself. Hidden files
-/// and checksums (`.crc`) are passed over.
+/// All logs of a place: single files in its root, rolling directories, and
+/// what Databricks delivered, however deep it lies. A root that holds
+/// `events_<N>_` files, or rotated ones of Databricks, is a log itself.
+/// Hidden files and checksums (`.crc`) are passed over.
 pub fn group(listing: &Listing) -> Scan {
     let mut scan = Scan::default();
     let mut directories: BTreeMap<&str, Rolling<'_>> = BTreeMap::new();
+    let mut delivered: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     let mut single = Vec::new();
     for entry in &listing.entries {
         let (directory, name) = split(&entry.path);
@@ -116,10 +123,23 @@ pub fn group(listing: &Listing) -> Scan {
             }
         } else if name.starts_with("appstatus_") || events_number(name).is_some() {
             directories.entry(directory).or_default().files.push((name, entry));
+        } else if is_delivered(name) && (!directory.is_empty() || name != DELIVERED) {
+            delivered.entry(directory).or_default().push(entry);
         } else if directory.is_empty() {
             single.push((name, entry));
         }
     }
+    // In the root `eventlog` alone is a file like others.
+    if let Some(files) = delivered.get_mut("") {
+        let plain = single.iter().position(|(name, _)| *name == DELIVERED);
+        files.extend(plain.map(|at| single.swap_remove(at).1));
+    }
+    // A directory that holds one, or leads to one, is no broken log.
+    let leading: HashSet<&str> = delivered
+        .keys()
+        .flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at]).chain([*path]))
+        .collect();
+    directories.retain(|path, rolling| !(rolling.files.is_empty() && leading.contains(path)));
     for (name, entry) in single {
         if entry.bytes == 0 {
             scan.skipped.push((entry.path.clone(), SkipReason::Empty));
@@ -131,6 +151,12 @@ pub fn group(listing: &Listing) -> Scan {
         match rolling.log(directory) {
             Ok(log) => scan.logs.push(log),
             Err(reason) => scan.skipped.push((directory.to_owned(), reason)),
+        }
+    }
+    for (directory, files) in delivered {
+        match delivered_log(directory, files) {
+            Some(log) => scan.logs.push(log),
+            None => scan.skipped.push((directory.to_owned(), SkipReason::Empty)),
         }
     }
     let unreadable = listing.unreadable.iter().filter(|(path, _)| !is_hidden(split(path).1));
@@ -162,10 +188,53 @@ fn single_file(full_name: &str, entry: &Entry) -> LogFiles {
         files: vec![LogFile { path: entry.path.clone(), bytes: entry.bytes, number: 1 }],
         bytes: entry.bytes,
         modified: entry.modified,
-        in_progress: Some(name.len() < full_name.len()),
+        in_progress: (full_name != DELIVERED).then_some(name.len() < full_name.len()),
         compacted: stem.len() < name.len(),
         missing_files: false,
     }
+}
+
+/// The file that Databricks' driver writes now.
+const DELIVERED: &str = "eventlog";
+
+/// `eventlog`, or `eventlog-2026-11-30--08-00` with or without a suffix.
+fn is_delivered(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(DELIVERED) else { return false };
+    let Some(stamp) = rest.strip_prefix('-') else { return rest.is_empty() };
+    let stamp = stamp.get(..17).unwrap_or_default();
+    stamp.len() == 17
+        && stamp
+            .chars()
+            .zip("dddd-dd-dd--dd-dd".chars())
+            .all(|(c, shape)| if shape == 'd' { c.is_ascii_digit() } else { c == shape })
+}
+
+/// What was rotated, oldest first, then what is written now.
+fn delivered_log(directory: &str, mut files: Vec<&Entry>) -> Option<LogFiles> {
+    // `eventlog` sorts before `eventlog-…`, and is the latest.
+    files.sort_by_key(|entry| {
+        let name = split(&entry.path).1;
+        (name == DELIVERED, name)
+    });
+    let bytes = files.iter().map(|entry| entry.bytes).sum();
+    let modified = files.iter().map(|entry| entry.modified).max()?;
+    let name = match split(directory).1 {
+        "" => DELIVERED,
+        name => name,
+    };
+    (bytes > 0).then(|| LogFiles {
+        path: directory.to_owned(),
+        name: name.to_owned(),
+        files: (1..)
+            .zip(files)
+            .map(|(number, entry)| LogFile { path: entry.path.clone(), bytes: entry.bytes, number })
+            .collect(),
+        bytes,
+        modified,
+        in_progress: None,
+        compacted: false,
+        missing_files: false,
+    })
 }
 
 fn without_codec(name: &str) -> &str {
@@ -323,6 +392,40 @@ mod tests {
         assert_eq!((log.path.as_str(), log.name.as_str()), ("", "app-7_1"));
         assert_eq!(log.in_progress, Some(false));
         assert!(scan.skipped.is_empty());
+    }
+
+    #[test]
+    fn what_databricks_delivered() {
+        let names_of = |paths: &[&str]| {
+            let scan = holding(paths);
+            assert!(scan.skipped.is_empty(), "{:?}", scan.skipped);
+            let log = &scan.logs[0];
+            assert_eq!(log.in_progress, None);
+            let numbers: Vec<u64> = log.files.iter().map(|file| file.number).collect();
+            assert_eq!(numbers, [1, 2, 3]);
+            assert_eq!(
+                names(log),
+                ["eventlog-2026-11-29--23-00.gz", "eventlog-2026-11-30--00-00.gz", "eventlog"]
+            );
+            (log.path.clone(), log.name.clone(), scan.logs.len())
+        };
+        let files = ["eventlog", "eventlog-2026-11-30--00-00.gz", "eventlog-2026-11-29--23-00.gz"];
+        // The destination, the cluster, and the folder itself.
+        for (prefix, parents) in [
+            ("c/eventlog/host/77", &["c/", "c/eventlog/", "c/eventlog/host/"][..]),
+            ("eventlog/host/77", &["eventlog/", "eventlog/host/", "driver/"][..]),
+            ("77", &["77/"][..]),
+        ] {
+            let paths: Vec<String> = files.iter().map(|file| format!("{prefix}/{file}")).collect();
+            let mut paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            paths.extend(parents.iter().filter(|path| **path != "driver/"));
+            assert_eq!(names_of(&paths), (prefix.to_owned(), "77".to_owned(), 1));
+        }
+        assert_eq!(names_of(&files), (String::new(), "eventlog".to_owned(), 1));
+        // Two contexts are two logs; a name that only looks like one is none.
+        let scan = holding(&["c/eventlog/h/1/eventlog", "c/eventlog/h/2/eventlog", "eventlog-old"]);
+        assert_eq!(scan.logs.len(), 3);
+        assert!(!is_delivered("eventlog-2026") && !is_delivered("eventlog_v2_app-1"));
     }
 
     #[test]

@@ -76,7 +76,12 @@ fn targets(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
         let extra = Extra::Many(labels);
         group.with(Id::TargetUp, extra.clone(), status.up);
         group.with(Id::TargetDuration, extra.clone(), status.cycle_duration);
-        group.with(Id::TargetSuccessTime, extra, status.last_success);
+        group.with(Id::TargetSuccessTime, extra.clone(), status.last_success);
+        if let Some(logs) = status.logs {
+            group.with(Id::TargetLogs, extra.clone(), logs.listed);
+            group.with(Id::TargetLogsFollowed, extra.clone(), logs.followed);
+            group.with(Id::TargetLogBytes, extra, logs.bytes);
+        }
     }
 }
 

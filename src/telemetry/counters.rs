@@ -49,6 +49,18 @@ pub struct TargetStatus {
     pub last_success: Option<Timestamp>,
     /// Of the last cycle, whatever became of it.
     pub cycle_duration: Option<Duration>,
+    /// Of a place of event logs that was listed.
+    pub logs: Option<PlaceCounts>,
+}
+
+/// The event logs of one place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlaceCounts {
+    /// In its latest listing.
+    pub listed: u64,
+    pub followed: u64,
+    /// Read in all, as they lie there.
+    pub bytes: u64,
 }
 
 /// Requests to one endpoint; failed ones included.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tracing::{debug, info, trace, warn};
 
 use super::Telemetry;
-use super::counters::{TargetId, add, target};
+use super::counters::{PlaceCounts, TargetId, add, target};
 
 /// A source answered for the first time and said what it is.
 #[derive(Debug)]
@@ -114,19 +114,76 @@ pub struct LogRead {
 
 impl LogRead {
     pub fn emit(self, telemetry: &Telemetry) {
-        let Self { path, application, bytes, lines, bad_lines, unknown_events, duration } = self;
-        let seconds = duration.as_secs_f64();
         info!(
-            path,
-            application, bytes, lines, bad_lines, unknown_events, seconds, "event log read"
+            path = self.path,
+            application = self.application,
+            bytes = self.bytes,
+            lines = self.lines,
+            bad_lines = self.bad_lines,
+            unknown_events = self.unknown_events,
+            seconds = self.duration.as_secs_f64(),
+            "event log read"
         );
+        self.count(telemetry, 1);
+    }
+
+    fn count(&self, telemetry: &Telemetry, reads: u64) {
         let mut counters = telemetry.counters();
         let logs = &mut counters.logs;
-        logs.reads += 1;
-        logs.bytes = logs.bytes.saturating_add(bytes);
-        logs.lines = logs.lines.saturating_add(lines);
-        logs.bad_lines = logs.bad_lines.saturating_add(bad_lines);
-        logs.unknown_events = logs.unknown_events.saturating_add(unknown_events);
+        logs.reads += reads;
+        logs.bytes = logs.bytes.saturating_add(self.bytes);
+        logs.lines = logs.lines.saturating_add(self.lines);
+        logs.bad_lines = logs.bad_lines.saturating_add(self.bad_lines);
+        logs.unknown_events = logs.unknown_events.saturating_add(self.unknown_events);
+    }
+}
+
+/// More of the log of a running application was read.
+#[derive(Debug)]
+pub struct LogFollowed {
+    /// What was new.
+    pub read: LogRead,
+    /// Whether it had not been read before.
+    pub first: bool,
+}
+
+impl LogFollowed {
+    pub fn emit(self, telemetry: &Telemetry) {
+        let Self { read, first } = self;
+        debug!(
+            path = read.path,
+            application = read.application,
+            first,
+            bytes = read.bytes,
+            lines = read.lines,
+            seconds = read.duration.as_secs_f64(),
+            "event log followed"
+        );
+        read.count(telemetry, u64::from(first));
+    }
+}
+
+/// A place of event logs was listed and read from.
+#[derive(Debug)]
+pub struct LogsListed {
+    pub target: TargetId,
+    /// Logs that it holds.
+    pub logs: u64,
+    /// Those of them that are followed now.
+    pub followed: u64,
+    /// Read in this cycle, as they lie there.
+    pub bytes: u64,
+}
+
+impl LogsListed {
+    pub fn emit(self, telemetry: &Telemetry) {
+        let Self { target: id, logs, followed, bytes } = self;
+        trace!(cluster = id.cluster, target = id.target, logs, followed, bytes, "logs listed");
+        if let Some(status) = target(&mut telemetry.counters(), &id) {
+            let read = status.logs.map_or(0, |before| before.bytes);
+            status.logs =
+                Some(PlaceCounts { listed: logs, followed, bytes: read.saturating_add(bytes) });
+        }
     }
 }
 

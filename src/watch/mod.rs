@@ -59,6 +59,8 @@ pub struct Watcher {
     changed: Notify,
     /// Permits for parsing a log.
     parsing: Semaphore,
+    /// Permits for following the log of a running application.
+    following: Arc<Semaphore>,
     /// Where downloads lie, and permits for them.
     spool: Spool,
     spools: Semaphore,
@@ -79,6 +81,7 @@ enum Source {
 impl Watcher {
     pub fn new(config: Config, telemetry: Arc<Telemetry>) -> Arc<Self> {
         let parsing = Semaphore::new(config.limits.concurrent_logs);
+        let following = Arc::new(Semaphore::new(config.limits.followed_logs));
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         let sources = config.clusters.iter().map(count_sources).sum();
@@ -88,6 +91,7 @@ impl Watcher {
             registry: Mutex::default(),
             changed: Notify::new(),
             parsing,
+            following,
             spool,
             spools,
             waiting: AtomicUsize::new(sources),
@@ -245,7 +249,7 @@ fn sources<'a>(
     let servers = cluster.history_servers.iter().cloned().map(Source::HistoryServer);
     let logs = cluster.event_log_dirs.iter().map(|location| {
         let files = open_place(location, access);
-        files.map(|files| Source::EventLogs(files.into())).map_err(|error| error.into())
+        files.map(|files| Source::EventLogs(files.into())).map_err(ClientError::from)
     });
     urls.chain(drivers).chain(servers).map(Ok).chain(logs)
 }

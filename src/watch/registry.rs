@@ -23,6 +23,10 @@ pub struct Held {
     pub diagnosis: Arc<Diagnosis>,
     /// When it was first read as finished; runs still going have none.
     pub finished_read_at: Option<Timestamp>,
+    /// Whether an event log of the run is followed, which will tell its end.
+    log_followed: bool,
+    /// Whether its driver, which told what is held, does not answer any more.
+    driver_gone: bool,
 }
 
 /// What became of a reading that was offered.
@@ -59,7 +63,14 @@ impl Registry {
         let key = self.key_of(&application);
         let finished = application.state != State::Running;
         let offer = match self.runs.get(&key) {
-            Some(held) if !replaces(&application, &held.application) => return Offer::Kept,
+            Some(held) if held.log_followed && is_left_by_driver(&application) => {
+                // Its log shows whether it goes on.
+                if let Some(held) = self.runs.get_mut(&key) {
+                    held.driver_gone = true;
+                }
+                return Offer::Kept;
+            }
+            Some(held) if !replaces(&application, held) => return Offer::Kept,
             Some(held) if finished && held.application.state == State::Running => Offer::Finished,
             Some(_) => Offer::Replaced,
             None if self.runs.len() >= limit => return Offer::NoRoom,
@@ -67,8 +78,39 @@ impl Registry {
         };
         let finished_read_at = finished
             .then(|| self.runs.get(&key).and_then(|held| held.finished_read_at).unwrap_or(now));
-        self.runs.insert(key, Held { application, diagnosis, finished_read_at });
+        let log_followed = (!finished && application.source == Source::EventLog)
+            || self.runs.get(&key).is_some_and(|held| held.log_followed);
+        let held =
+            Held { application, diagnosis, finished_read_at, log_followed, driver_gone: false };
+        self.runs.insert(key, held);
         offer
+    }
+
+    /// Whether a driver that answers shows the run of this growing log: it
+    /// knows more of it. The run is then noted as one whose log is followed.
+    pub fn yields_to_driver(&mut self, application: &Application) -> bool {
+        let key = self.key_of(application);
+        let Some(held) = self.runs.get_mut(&key) else { return false };
+        held.log_followed = true;
+        let shown = &held.application;
+        shown.state == State::Running && shown.source == Source::Driver && !held.driver_gone
+    }
+
+    /// The log of a run is not followed any more. Where nobody else sees the
+    /// run, and nobody saw it end, it is `unknown` from now on.
+    pub fn unfollow(&mut self, id: &RunId, start: Option<Timestamp>, now: Timestamp) {
+        let start = millis(start);
+        let range = (id.clone(), i64::MIN)..=(id.clone(), i64::MAX);
+        let held = self.runs.range_mut(range).find(|(key, _)| same_start(key.1, start));
+        let Some((_, held)) = held else { return };
+        held.log_followed = false;
+        let shown = &held.application;
+        let unseen = shown.source == Source::EventLog || held.driver_gone;
+        if shown.state == State::Running && unseen {
+            Arc::make_mut(&mut held.application).state = State::Unknown;
+            held.finished_read_at = Some(now);
+            held.driver_gone = false;
+        }
     }
 
     /// Whether a finished reading of this run is held already.
@@ -135,23 +177,40 @@ impl Registry {
     }
 }
 
-/// Whether a reading is at least as good as the one held: finished beats
-/// running, the event log beats REST (it has every task), and among equals
-/// the newer one wins.
-fn replaces(new: &Application, held: &Application) -> bool {
-    let rank = |application: &Application| {
-        let finished = application.state != State::Running;
-        let source = match application.source {
-            Source::EventLog => 2,
-            Source::HistoryServer => 1,
-            Source::Driver => 0,
-        };
-        // A driver that vanished leaves a run that nobody saw end: any source
-        // that saw more is better.
-        let seen_end = application.end.is_some();
-        (finished && seen_end, if finished { source } else { 0 })
+/// What a driver's last reading becomes when it does not answer any more.
+fn is_left_by_driver(application: &Application) -> bool {
+    application.source == Source::Driver
+        && application.state != State::Running
+        && application.end.is_none()
+}
+
+/// Whether a reading is at least as good as the one held.
+///
+/// Who saw the end is right, the event log before REST (it has every task).
+/// Of a run whose end nobody saw, a driver that answers tells most; a run
+/// that was given up lives on where somebody speaks of a later moment of it.
+fn replaces(new: &Application, held: &Held) -> bool {
+    let rank = |application: &Application| match application.source {
+        Source::EventLog => 2,
+        Source::HistoryServer => 1,
+        Source::Driver => 0,
     };
-    rank(new) >= rank(held)
+    let running = |application: &Application| application.state == State::Running;
+    let seen_end = |application: &Application| !running(application) && application.end.is_some();
+    let shown = &*held.application;
+    match (seen_end(new), seen_end(shown)) {
+        (true, false) => true,
+        (false, true) => false,
+        (true, true) => rank(new) >= rank(shown),
+        (false, false) => match (running(new), running(shown)) {
+            (true, true) => {
+                shown.source != Source::Driver || new.source == Source::Driver || held.driver_gone
+            }
+            (true, false) => new.observed > shown.observed,
+            (false, true) => new.source != Source::Driver || shown.source == Source::Driver,
+            (false, false) => rank(new) >= rank(shown),
+        },
+    }
 }
 
 fn same_start(one: i64, other: i64) -> bool {
@@ -214,6 +273,59 @@ mod tests {
         let history = run("c", 0, Source::HistoryServer, State::Failed);
         assert_eq!(offer(&mut registry, history, 80), Offer::Replaced);
         assert_eq!(offer(&mut registry, Arc::new(gone), 90), Offer::Kept);
+    }
+
+    fn seen_at(application: &Arc<Application>, second: i64) -> Arc<Application> {
+        let mut application = (**application).clone();
+        application.observed = at(second);
+        Arc::new(application)
+    }
+
+    /// A run that its driver shows and its log, which is followed.
+    #[test]
+    fn a_driver_goes_before_the_log_while_it_answers() {
+        let mut registry = Registry::default();
+        let log = run("c", 0, Source::EventLog, State::Running);
+        let driver = run("c", 0, Source::Driver, State::Running);
+        assert_eq!(offer(&mut registry, Arc::clone(&log), 1), Offer::New);
+        assert!(!registry.yields_to_driver(&log));
+        assert_eq!(offer(&mut registry, Arc::clone(&driver), 2), Offer::Replaced);
+        assert!(registry.yields_to_driver(&log));
+        assert_eq!(offer(&mut registry, Arc::clone(&log), 3), Offer::Kept);
+
+        // The driver does not answer any more, but the log is still there.
+        let mut gone = (*driver).clone();
+        gone.state = State::Unknown;
+        assert_eq!(offer(&mut registry, Arc::new(gone), 4), Offer::Kept);
+        assert!(!registry.yields_to_driver(&log));
+        assert_eq!(registry.shown()[0].application.state, State::Running);
+        assert_eq!(offer(&mut registry, Arc::clone(&log), 5), Offer::Replaced);
+        assert_eq!(registry.shown()[0].application.source, Source::EventLog);
+
+        let ended = run("c", 0, Source::EventLog, State::Succeeded);
+        assert_eq!(offer(&mut registry, ended, 6), Offer::Finished);
+        registry.unfollow(&log.id, log.start, at(7));
+        assert_eq!(registry.shown()[0].application.state, State::Succeeded);
+        assert_eq!(registry.len(), 1);
+    }
+
+    #[test]
+    fn a_log_that_is_left_leaves_no_run_running() {
+        let mut registry = Registry::default();
+        let log = run("c", 0, Source::EventLog, State::Running);
+        offer(&mut registry, Arc::clone(&log), 1);
+        registry.unfollow(&log.id, log.start, at(2));
+        let held = registry.shown().remove(0);
+        assert_eq!(held.application.state, State::Unknown);
+        assert_eq!(held.finished_read_at, Some(at(2)));
+        // The same old lines do not bring it back, new ones do.
+        assert_eq!(offer(&mut registry, Arc::clone(&log), 3), Offer::Kept);
+        assert_eq!(offer(&mut registry, seen_at(&log, 99), 4), Offer::Replaced);
+        assert_eq!(registry.shown()[0].finished_read_at, None);
+        // Beside a driver that answers it says nothing.
+        offer(&mut registry, run("c", 0, Source::Driver, State::Running), 5);
+        registry.unfollow(&log.id, log.start, at(6));
+        assert_eq!(registry.shown()[0].application.state, State::Running);
     }
 
     #[test]

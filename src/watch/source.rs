@@ -19,6 +19,9 @@ use crate::model::Application;
 use crate::telemetry::events::{CycleFinished, RequestsCounted, SourceProbed, SourceUnreachable};
 use crate::telemetry::{TargetId, Telemetry};
 
+/// Between two cycles where there is more to read.
+const HURRY: Duration = Duration::from_millis(100);
+
 /// The HTTP clients of one cluster: same settings, different patience.
 #[derive(Clone)]
 pub(super) struct Clients {
@@ -85,6 +88,8 @@ pub(super) struct Cycle {
     pub(super) bytes: u64,
     /// Applications that it showed and that are not covered, by reason.
     pub(super) skipped: HashMap<&'static str, u64>,
+    /// Whether the next one is to begin at once: there is more to read.
+    pub(super) hurry: bool,
 }
 
 /// Why a source gave no answer, in words without secrets.
@@ -102,6 +107,7 @@ impl Cycle {
             requests: 0,
             bytes: 0,
             skipped: HashMap::new(),
+            hurry: false,
         }
     }
 
@@ -155,6 +161,10 @@ impl Place {
     ) -> ControlFlow<()> {
         let success = cycle.failure.is_none();
         let wait = match cycle.failure {
+            None if cycle.hurry => {
+                pace.after_success();
+                HURRY
+            }
             None => pace.after_success(),
             Some(Failure { message, retry_after }) => {
                 let wait = pace.after_failure(retry_after);

@@ -6,6 +6,8 @@
 //! where it was). Everything here blocks: call it where a thread may wait.
 
 mod error;
+#[cfg(feature = "hdfs")]
+mod hdfs;
 mod local;
 #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
 mod object_store;

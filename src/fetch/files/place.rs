@@ -66,6 +66,8 @@ fn open_remote(location: &RemoteLocation, access: &Access) -> Result<Box<dyn Fil
         Service::S3 | Service::Gcs | Service::Azure => {
             Ok(Box::new(super::object_store::Bucket::at(location, access)?))
         }
+        #[cfg(feature = "hdfs")]
+        Service::Hdfs => Ok(Box::new(super::hdfs::Hdfs::at(location, access)?)),
         #[allow(unreachable_patterns, reason = "which remain depends on the features")]
         service => Err(FilesError {
             place: location.to_string(),

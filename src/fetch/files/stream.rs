@@ -21,7 +21,7 @@ use super::FilesError;
 /// Pieces fetched ahead; one is at most a few hundred KiB.
 const AHEAD: usize = 16;
 /// A transfer that brings nothing for so long is begun again.
-pub(super) const STALL: Duration = Duration::from_secs(60);
+pub(super) const STALL: Duration = Duration::from_mins(1);
 /// Tries in a row without a byte.
 const TRIES: u32 = 3;
 /// Between two tries, times the number of the try.
@@ -87,12 +87,11 @@ async fn fetch(
             Err(_) => format!("nothing came for {} s", STALL.as_secs()),
         };
         failures += 1;
-        let again = match failures {
-            TRIES.. => Err(failure),
-            _ => {
-                tokio::time::sleep(PAUSE * failures).await;
-                begin(at).await.map_err(|error| error.message)
-            }
+        let again = if failures < TRIES {
+            tokio::time::sleep(PAUSE * failures).await;
+            begin(at).await.map_err(|error| error.message)
+        } else {
+            Err(failure)
         };
         match again {
             Ok(again) => pieces = again,

@@ -45,7 +45,7 @@ catalogue! {
     ApplicationEnd, "spark_application_end_timestamp_seconds", "spark.application.end_timestamp", Gauge, Seconds, Run, [], 1, Stable,
         "When the run ended, in seconds since the epoch, by the driver's clock; absent while it runs";
     ApplicationObserved, "spark_application_observed_timestamp_seconds", "spark.application.observed_timestamp", Gauge, Seconds, Run, [], 1, Experimental,
-        "The latest moment the data of this run speaks of, in seconds since the epoch: its other series are as old as that";
+        "The latest moment the data of this run speaks of, in seconds since the epoch: its other series are as old as that; time() minus it is the lag of a run that is read from its growing log";
     ApplicationDuration, "spark_application_duration_seconds", "spark.application.duration", Gauge, Seconds, Run, [], 1, Stable,
         "Start to end, or to the latest observation while it runs";
     ApplicationExitCode, "spark_application_exit_code", "spark.application.exit_code", Gauge, Things(""), Run, [], 1, Experimental,
@@ -282,6 +282,12 @@ catalogue! {
         "How long the latest cycle over the source took";
     TargetSuccessTime, "spark_exporter_target_last_success_timestamp_seconds", "spark_exporter.target.last_success_timestamp", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Stable,
         "When the source last answered, in seconds since the epoch; absent before the first answer";
+    TargetLogs, "spark_exporter_target_event_logs", "spark_exporter.target.event_logs", Gauge, Things("{log}"), Daemon, ["spark_cluster", "target"], 1000, Experimental,
+        "Event logs that the latest listing of the place showed";
+    TargetLogsFollowed, "spark_exporter_target_event_logs_followed", "spark_exporter.target.event_logs_followed", Gauge, Things("{log}"), Daemon, ["spark_cluster", "target"], 1000, Experimental,
+        "Logs of running applications that are followed as they grow; those beyond limits.followed_logs count as skipped, in_progress";
+    TargetLogBytes, "spark_exporter_target_event_log_read_bytes_total", "spark_exporter.target.event_log_read", Counter, Bytes, Daemon, ["spark_cluster", "target"], 1000, Experimental,
+        "Bytes of event logs read from the place, as they lie there";
     FetchRequests, "spark_exporter_fetch_requests_total", "spark_exporter.fetch.requests", Counter, Things("{request}"), Daemon, ["endpoint"], 11, Experimental,
         "Requests to Spark by what was asked for, failed ones included";
     FetchBytes, "spark_exporter_fetched_bytes_total", "spark_exporter.fetched", Counter, Bytes, Daemon, ["endpoint"], 11, Experimental,

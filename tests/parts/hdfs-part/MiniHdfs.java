@@ -1,7 +1,12 @@
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -14,6 +19,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
  *
  * <pre>
  *   put LOCAL REMOTE     copies a file or a folder
+ *   write LOCAL REMOTE   appends a file and leaves it open, flushed as Spark does
  *   rename FROM TO
  *   chmod OCTAL PATH
  *   delete PATH
@@ -40,11 +46,22 @@ public final class MiniHdfs {
         Runtime.getRuntime().halt(0);
     }
 
+    private static final Map<String, FSDataOutputStream> open = new HashMap<>();
+
     private static void obey(FileSystem files, String[] words) throws Exception {
         switch (words[0]) {
             case "put":
                 files.mkdirs(new Path(words[2]).getParent());
                 files.copyFromLocalFile(new Path("file:" + words[1]), new Path(words[2]));
+                break;
+            case "write":
+                FSDataOutputStream out = open.get(words[2]);
+                if (out == null) {
+                    out = files.create(new Path(words[2]));
+                    open.put(words[2], out);
+                }
+                Files.copy(Paths.get(words[1]), out);
+                out.hflush();
                 break;
             case "rename":
                 files.rename(new Path(words[1]), new Path(words[2]));

@@ -56,14 +56,18 @@ impl Naming {
         error: &object_store::Error,
     ) -> FilesError {
         use object_store::Error;
+        let text = error.to_string();
+        // Of a listing all errors are `Generic`: there the status tells.
+        let status = |status: &str| text.contains(&format!("status code: {status} "));
         let kind = match error {
             Error::NotFound { .. } => FilesErrorKind::NotFound,
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
                 FilesErrorKind::Denied
             }
+            _ if status("404") => FilesErrorKind::NotFound,
+            _ if status("401") || status("403") => FilesErrorKind::Denied,
             _ => FilesErrorKind::Other,
         };
-        let text = error.to_string();
         let cause = innermost(error);
         let code = between(&text, "<Code>", "</Code>").unwrap_or_default();
         let said = match (code, between(&text, "<Message>", "</Message>")) {
@@ -215,6 +219,19 @@ mod tests {
         let error = naming("az://c").error("x", Doing::Reading, &generic);
         assert!(!error.to_string().contains("hunter2"), "{error}");
         assert!(error.to_string().contains("https://a.blob.core.windows.net/c"), "{error}");
+    }
+
+    #[test]
+    fn a_refused_listing_is_told_by_its_status() {
+        for (status, kind) in [
+            ("403 Forbidden", FilesErrorKind::Denied),
+            ("404 Not Found", FilesErrorKind::NotFound),
+            ("400 Bad Request", FilesErrorKind::Other),
+        ] {
+            let source = format!("Server returned non-2xx status code: {status}: <Code>X</Code>");
+            let error = object_store::Error::Generic { store: "S3", source: source.into() };
+            assert_eq!(naming("s3://b").error("", Doing::Listing, &error).kind, kind);
+        }
     }
 
     #[test]

@@ -94,7 +94,8 @@ impl Bucket {
             }
             let Some(path) = self.within(&object.location) else { continue };
             if let Some(skipped) = found.take(&path, &object) {
-                // `0` follows `/`: the first object behind the directory.
+                // `0` follows `/`: on behind the directory (and behind an
+                // object of just that name, which is no log).
                 let behind = self.path_of(&format!("{skipped}0"))?;
                 objects = self.store.list_with_offset(root, &behind);
             }
@@ -106,7 +107,7 @@ impl Bucket {
             self.single.store(true, Ordering::Relaxed);
             found.take(name, &object);
         }
-        Ok(found.listing)
+        Ok(found.listing())
     }
 
     /// The path of an object from the root.
@@ -207,17 +208,24 @@ impl Found {
         }
         self.passing = None;
         self.add_directories(&directories, "", object);
-        // An object of no byte with the name of a directory stands for it
-        // (some tools write such).
-        if object.size > 0 || !self.directories.contains(path) {
-            self.listing.push(Entry {
-                path: path.to_owned(),
-                kind: EntryKind::File,
-                bytes: object.size,
-                modified: SystemTime::from(object.last_modified),
-            });
-        }
+        self.listing.push(Entry {
+            path: path.to_owned(),
+            kind: EntryKind::File,
+            bytes: object.size,
+            modified: SystemTime::from(object.last_modified),
+        });
         None
+    }
+
+    /// An object of no byte with the name of a directory stands for it (some
+    /// tools write such) and is no file.
+    fn listing(self) -> Listing {
+        let Self { mut listing, directories, .. } = self;
+        let stands_for_one = |entry: &Entry| {
+            entry.kind == EntryKind::File && entry.bytes == 0 && directories.contains(&entry.path)
+        };
+        listing.entries.retain(|entry| !stands_for_one(entry));
+        listing
     }
 
     /// The directories of a path, down to `last`.

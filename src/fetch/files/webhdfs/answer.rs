@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn refusals_say_what_to_do() {
-        let explain = |status: u16, exception: Option<RemoteException>, body: &[u8], negotiate| {
+        let said = |status: u16, exception: Option<RemoteException>, body: &[u8], negotiate| {
             let status = StatusCode::from_u16(status).expect("a status");
             explain(status, exception.as_ref(), body, negotiate, false, Some("spark"))
         };
@@ -253,14 +253,14 @@ mod tests {
             (403, "StandbyException", FilesErrorKind::Other, "nn1:9870,nn2:9870"),
             (401, "SecurityException", FilesErrorKind::Denied, "webhdfs.user"),
         ] {
-            let (seen, message) = explain(status, Some(exception(name, "why")), b"", false);
+            let (seen, message) = said(status, Some(exception(name, "why")), b"", false);
             assert_eq!(seen, kind, "{name}");
             assert!(message.contains(words), "{message}");
         }
-        let (kind, message) = explain(401, None, b"<html>Authentication required</html>", true);
+        let (kind, message) = said(401, None, b"<html>Authentication required</html>", true);
         assert_eq!(kind, FilesErrorKind::Denied);
         assert!(message.contains("Kerberos"), "{message}");
-        let (kind, message) = explain(404, None, b"<title>Not Found</title>", false);
+        let (kind, message) = said(404, None, b"<title>Not Found</title>", false);
         assert_eq!(kind, FilesErrorKind::Other);
         assert!(message.contains("9870"), "{message}");
     }

@@ -139,7 +139,7 @@ impl WebHdfs {
                     self.0.pages.store(false, Ordering::Relaxed);
                     continue;
                 }
-                page => page.map_err(|refusal| refusal.into_error())?,
+                page => page.map_err(Refusal::into_error)?,
             };
             let last = page.entries.last().map(|status| status.path_suffix.clone());
             let more = page.remaining > 0;
@@ -270,28 +270,42 @@ impl WebHdfs {
     /// Begins to read a file: from the server itself, or from the DataNode it
     /// sends us to.
     async fn begin(&self, path: &str, from: u64) -> Result<Pieces, Refusal> {
-        let offset = from.to_string();
+        self.begin_at(path, from, from).await.map(|(pieces, _)| pieces)
+    }
+
+    /// The NameNode is asked for byte `known`, the DataNode for `from`. Gives
+    /// back what comes, and from which byte on: of a redirect whose words are
+    /// hidden (Knox) it is `known`.
+    async fn begin_at(&self, path: &str, known: u64, from: u64) -> Result<(Pieces, u64), Refusal> {
+        let offset = known.to_string();
         let open: &[(&str, &str)] =
-            if from == 0 { &[("op", "OPEN")] } else { &[("op", "OPEN"), ("offset", &offset)] };
+            if known == 0 { &[("op", "OPEN")] } else { &[("op", "OPEN"), ("offset", &offset)] };
+        let mut at = known;
         let path = if self.is_root(path) { "" } else { path };
         let mut response = self.ask(path, open).await?;
         if response.status().is_redirection() {
-            response = self.follow(path, &response).await.map_err(Refusal::Error)?;
+            (response, at) =
+                self.follow(path, &response, known, from).await.map_err(Refusal::Error)?;
         }
         if response.status() != StatusCode::OK {
             return Err(self.refusal(path, response).await);
         }
-        Ok(response
-            .bytes_stream()
-            .map(|piece| piece.map_err(|error| answer::broken(&error)))
-            .boxed())
+        let pieces =
+            response.bytes_stream().map(|piece| piece.map_err(|error| answer::broken(&error)));
+        Ok((pieces.boxed(), at))
     }
 
-    async fn follow(&self, path: &str, redirect: &Response) -> Result<Response, FilesError> {
+    async fn follow(
+        &self,
+        path: &str,
+        redirect: &Response,
+        known: u64,
+        from: u64,
+    ) -> Result<(Response, u64), FilesError> {
         let inner = &*self.0;
         let server = &inner.servers[inner.active.load(Ordering::Relaxed) % inner.servers.len()];
         let wrong = |what: &str| self.error(path, FilesErrorKind::Other, what.to_owned());
-        let target = redirect
+        let mut target = redirect
             .headers()
             .get(LOCATION)
             .and_then(|target| target.to_str().ok())
@@ -307,6 +321,7 @@ impl WebHdfs {
         if !matches!(target.scheme(), "http" | "https") {
             return Err(wrong("the server sends us on to an address that is not HTTP"));
         }
+        let at = if from != known && replace_offset(&mut target, from) { from } else { known };
         let same = target.scheme() == server.api.scheme() && host == host_and_port(&server.api);
         let request = match (&server.name, same) {
             (Some(name), true) => {
@@ -321,7 +336,7 @@ impl WebHdfs {
             (_, false) => Ok(inner.data.get(target)),
         };
         let request = request.map_err(|what| wrong(&what))?;
-        self.response(path, &host, request).await.map_err(|mut error| {
+        let response = self.response(path, &host, request).await.map_err(|mut error| {
             if !same {
                 error.message.push_str(
                     " (a DataNode, to which the NameNode sends whoever reads: it must be \
@@ -329,7 +344,8 @@ impl WebHdfs {
                 );
             }
             error
-        })
+        })?;
+        Ok((response, at))
     }
 
     /// A body, up to a limit.
@@ -436,10 +452,10 @@ impl Files for WebHdfs {
         inner.tree.walk(|directory| inner.runtime.block_on(self.directory(directory)))
     }
 
-    /// The NameNode does not know how far a file has been written that is
-    /// being written, and refuses to send us beyond what it knows; the
-    /// DataNode knows. There we are sent on from the last byte of which the
-    /// NameNode knows, and pass over what we have.
+    /// The NameNode knows how long a file that is being written was when its
+    /// last block was begun, and refuses to send us beyond that; the DataNode
+    /// knows all of it. So we let ourselves be sent on to the last byte of
+    /// which the NameNode knows, and ask the DataNode for what we want.
     fn open(&self, path: &str, from: u64) -> Result<Box<dyn Read + Send>, FilesError> {
         let begin = || -> Begin {
             let (files, path) = (self.clone(), path.to_owned());
@@ -455,9 +471,12 @@ impl Files for WebHdfs {
         };
         match first {
             Refusal::BeyondEnd { length, .. } if from > 0 && length > 0 => {
-                let at = (length - 1).min(from);
-                let pieces = inner.runtime.block_on(self.begin(path, at));
-                let pieces = pieces.map_err(Refusal::into_error)?;
+                let known = (length - 1).min(from);
+                let (pieces, at) = match inner.runtime.block_on(self.begin_at(path, known, from)) {
+                    Ok(begun) => begun,
+                    Err(Refusal::BeyondEnd { .. }) => return Ok(Box::new(io::empty())),
+                    Err(refusal) => return Err(refusal.into_error()),
+                };
                 let mut reader = self.reader(at, pieces, begin());
                 // Ends early where there is nothing new: so it shall.
                 let passed = io::copy(&mut reader.by_ref().take(from - at), &mut io::sink());
@@ -486,6 +505,21 @@ impl WebHdfs {
     fn reader(&self, from: u64, pieces: Pieces, begin: Begin) -> Box<dyn Read + Send> {
         stream::reader(&self.0.runtime, from, self.0.most_bytes, pieces, begin)
     }
+}
+
+/// Asks for another byte; `false` where the address does not say for which.
+fn replace_offset(url: &mut Url, offset: u64) -> bool {
+    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+    if !pairs.iter().any(|(key, _)| key == "offset") {
+        return false;
+    }
+    let mut query = url.query_pairs_mut();
+    query.clear();
+    for (key, value) in pairs {
+        let value = if key == "offset" { offset.to_string() } else { value };
+        query.append_pair(&key, &value);
+    }
+    true
 }
 
 fn client(tls: &Tls, always_host: Option<String>) -> Result<Client, String> {

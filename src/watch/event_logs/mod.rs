@@ -1,0 +1,310 @@
+//! A place of event logs: listed at its interval. Each finished log is read
+//! once; the log of a running application is followed as it grows.
+//!
+//! A cycle lists the place, takes the followed logs a step further, and reads
+//! what is new, newest first, for about as long as its interval: then the
+//! place is listed again, so that ten thousand old logs do not stand before
+//! the one that ended just now. What is open at the same time is bounded over
+//! all places ([`Watcher::parsing`]).
+
+mod follow;
+mod plan;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use futures_util::StreamExt;
+
+use self::follow::{Fate, Followed, Step};
+use self::plan::{Known, Plan, Policy};
+use super::schedule::Pace;
+use super::source::{Cycle, Place};
+use super::{Offer, Watcher};
+use crate::eventlog::{self, LogFiles, ReadOptions, ReadStatistics};
+use crate::fetch::files::Files;
+use crate::telemetry::TargetId;
+use crate::telemetry::events::{LogFailed, LogRead, LogsListed, SourceProbed};
+
+/// Reading goes on for so many times as long as the listing took, where that
+/// is longer than the interval.
+const READING_TO_LISTING: u32 = 4;
+
+/// Watches a place until told to stop.
+pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
+    let source = Source { target: place.target(&files.display("")), place, files };
+    let interval = source.place.watcher.config.intervals.event_log_dir.get();
+    let mut pace = Pace::new(interval, &source.target.target);
+    let mut known = Known::default();
+    let mut probed = false;
+    loop {
+        let mut cycle = Cycle::start();
+        match source.list().await {
+            Ok(found) => {
+                if !probed {
+                    probed = true;
+                    let target = source.target.clone();
+                    SourceProbed { target, kind: "event_log", spark_version: None }
+                        .emit(source.place.telemetry());
+                }
+                let budget = interval.max(cycle.started.elapsed() * READING_TO_LISTING);
+                source.cycle(found, &mut known, budget, &mut cycle).await;
+            }
+            Err(message) => {
+                cycle.failure = Some(message.into());
+                for left in known.leave_stale(&source.policy()) {
+                    left.leave(&source.place.watcher);
+                }
+            }
+        }
+        if source.place.end_cycle(&source.target, &mut pace, cycle).await.is_break() {
+            return;
+        }
+    }
+}
+
+/// A place with what its cycles need.
+struct Source {
+    place: Place,
+    files: Arc<dyn Files>,
+    target: TargetId,
+}
+
+/// What a listing showed.
+struct Found {
+    logs: Vec<LogFiles>,
+    /// Entries that could not be looked at.
+    unreadable: u64,
+    /// Whether there were more than are listed at most.
+    incomplete: bool,
+}
+
+impl Source {
+    async fn list(&self) -> Result<Found, String> {
+        let files = Arc::clone(&self.files);
+        let list = move || match files.list() {
+            Ok(listing) => {
+                let scan = eventlog::group(&listing);
+                let unreadable = |(_, reason): &&(String, eventlog::SkipReason)| {
+                    matches!(reason, eventlog::SkipReason::Unreadable(_))
+                };
+                Ok(Found {
+                    unreadable: scan.skipped.iter().filter(unreadable).count() as u64,
+                    incomplete: listing.incomplete,
+                    logs: scan.logs,
+                })
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        tokio::task::spawn_blocking(list).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    fn policy(&self) -> Policy {
+        let read = &self.place.watcher.config.read;
+        Policy {
+            now: SystemTime::now(),
+            lookback: read.lookback.map(crate::config::Span::get),
+            stale_after: read.stale_after.get(),
+            tells_growth: self.files.tells_growth(),
+        }
+    }
+
+    async fn cycle(&self, found: Found, known: &mut Known, budget: Duration, cycle: &mut Cycle) {
+        let logs = found.logs.len() as u64;
+        cycle.skip("unreadable", found.unreadable);
+        cycle.skip("limit", u64::from(found.incomplete));
+        let policy = self.policy();
+        let Plan { follow, read, skipped, left } = known.plan(found.logs, &policy);
+        for (reason, count) in skipped {
+            cycle.skip(reason, count);
+        }
+        for left in left {
+            left.leave(&self.place.watcher);
+        }
+        self.follow(follow, known, &policy, cycle).await;
+        self.read(read, known, budget, cycle).await;
+        LogsListed {
+            target: self.target.clone(),
+            logs,
+            followed: known.followed.len() as u64,
+            bytes: cycle.bytes,
+        }
+        .emit(self.place.telemetry());
+    }
+
+    /// Takes the followed logs a step further, and new ones in as far as
+    /// there is room.
+    async fn follow(
+        &self,
+        logs: Vec<(String, LogFiles, Fate)>,
+        known: &mut Known,
+        policy: &Policy,
+        cycle: &mut Cycle,
+    ) {
+        let watcher = &self.place.watcher;
+        let mut steps = Vec::new();
+        for (key, log, fate) in logs {
+            let followed = match known.followed.remove(&key) {
+                Some(followed) => Some(followed),
+                None => Followed::begin(watcher, &self.place.cluster, known.number()),
+            };
+            match followed {
+                Some(followed) => steps.push((key, log, fate, followed)),
+                None => cycle.skip("in_progress", 1),
+            }
+        }
+        let mut ended = futures_util::stream::iter(steps)
+            .map(|(key, log, fate, followed)| async move {
+                let step = self.step(log.clone(), fate, followed, policy.clone()).await;
+                (key, log, step)
+            })
+            .buffer_unordered(watcher.config.limits.concurrent_logs);
+        while let Some((key, log, step)) = ended.next().await {
+            let Some(step) = step else { continue };
+            cycle.bytes += step.bytes;
+            if let Some(reason) = step.skipped {
+                cycle.skip(reason, 1);
+            }
+            match step.followed {
+                Some(followed) => {
+                    known.followed.insert(key, followed);
+                }
+                None if step.skipped != Some("limit") && !step.again => {
+                    known.remember(key, &log, step.skipped);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// `None`: the step itself broke; the log is begun again.
+    async fn step(
+        &self,
+        log: LogFiles,
+        fate: Fate,
+        followed: Followed,
+        policy: Policy,
+    ) -> Option<Step> {
+        let watcher = Arc::clone(&self.place.watcher);
+        let _permit = watcher.parsing.acquire().await.ok()?;
+        let (files, path) = (Arc::clone(&self.files), self.files.display(&log.path));
+        let at_work = Arc::clone(&watcher);
+        let step = tokio::task::spawn_blocking(move || {
+            followed.step(&at_work, &*files, &log, fate, &policy)
+        });
+        step.await
+            .inspect_err(|error| {
+                let message = format!("following it stopped half way: {error}");
+                failed(&watcher, path, "unreadable", message);
+            })
+            .ok()
+    }
+
+    /// Reads what is new, newest first, until the budget is used up.
+    async fn read(
+        &self,
+        logs: Vec<LogFiles>,
+        known: &mut Known,
+        budget: Duration,
+        cycle: &mut Cycle,
+    ) {
+        let watcher = &self.place.watcher;
+        let begun = Instant::now();
+        let mut results = futures_util::stream::iter(logs)
+            .map(|log| async {
+                let late = begun.elapsed() > budget || self.place.stop.is_cancelled();
+                let result =
+                    if late { Read::skipped("waiting") } else { self.read_one(&log).await };
+                (log, result)
+            })
+            .buffer_unordered(watcher.config.limits.concurrent_logs);
+        while let Some((log, result)) = results.next().await {
+            cycle.bytes += result.bytes;
+            if let Some(reason) = result.skipped {
+                cycle.skip(reason, 1);
+            }
+            match result.skipped {
+                // Read as soon as the place was listed again.
+                Some("waiting") => cycle.hurry = true,
+                // Read when there is room.
+                Some("limit") => {}
+                skipped => known.remember(plan::key(&log), &log, skipped),
+            }
+        }
+    }
+
+    /// Reads and takes in one log.
+    async fn read_one(&self, log: &LogFiles) -> Read {
+        let watcher = Arc::clone(&self.place.watcher);
+        let Ok(_permit) = watcher.parsing.acquire().await else {
+            return Read::skipped("unreadable");
+        };
+        if watcher.registry().len() >= watcher.config.limits.applications {
+            return Read::skipped("limit");
+        }
+        let cluster = Arc::clone(&self.place.cluster);
+        let log = log.clone();
+        let path = self.files.display(&log.path);
+        let (reader, files) = (Arc::clone(&watcher), Arc::clone(&self.files));
+        let reading =
+            tokio::task::spawn_blocking(move || read_blocking(&reader, &cluster, &*files, &log));
+        reading.await.unwrap_or_else(|error| {
+            failed(&watcher, path, "unreadable", format!("reading it stopped half way: {error}"));
+            Read::skipped("unreadable")
+        })
+    }
+}
+
+/// What came of reading a log.
+struct Read {
+    /// Why nothing came of it.
+    skipped: Option<&'static str>,
+    /// As they lie in the place.
+    bytes: u64,
+}
+
+impl Read {
+    fn skipped(reason: &'static str) -> Self {
+        Self { skipped: Some(reason), bytes: 0 }
+    }
+}
+
+fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogFiles) -> Read {
+    let started = Instant::now();
+    let options = ReadOptions { cluster, limits: &watcher.config.limits };
+    let path = files.display(&log.path);
+    match eventlog::read(log, files, &options) {
+        Err(error) => {
+            failed(watcher, path, error.reason(), error.to_string());
+            Read::skipped("unreadable")
+        }
+        Ok(outcome) => {
+            let statistics = outcome.statistics;
+            let application = outcome.application.id.to_string();
+            told(path, application, statistics, started.elapsed()).emit(&watcher.telemetry);
+            let offer = watcher.take_in(outcome.application);
+            let skipped = (offer == Offer::NoRoom).then_some("limit");
+            Read { skipped, bytes: statistics.bytes_compressed }
+        }
+    }
+}
+
+fn told(
+    path: String,
+    application: String,
+    statistics: ReadStatistics,
+    duration: Duration,
+) -> LogRead {
+    LogRead {
+        path,
+        application,
+        bytes: statistics.bytes_decompressed,
+        lines: statistics.lines,
+        bad_lines: statistics.bad_lines + statistics.long_lines,
+        unknown_events: statistics.unknown_events,
+        duration,
+    }
+}
+
+fn failed(watcher: &Watcher, path: String, reason: &'static str, message: String) {
+    LogFailed { path, reason, message }.emit(&watcher.telemetry);
+}
