@@ -157,12 +157,14 @@ fn first_answer(directory: &Path) -> Answer<Duration> {
 
 fn ask(server: &mut Child) -> Answer<Duration> {
     let output = server.stdout.take().ok_or("no output")?;
-    let url = BufReader::new(output)
+    // To the last line: it would end for want of a reader.
+    let said: Vec<String> = BufReader::new(output)
         .lines()
         .map_while(Result::ok)
         .take_while(|line| line != "ready=true")
-        .find_map(|line| line.strip_prefix("history=").map(str::to_owned))
-        .ok_or("the History Server did not start")?;
+        .collect();
+    let url = said.iter().find_map(|line| line.strip_prefix("history="));
+    let url = url.ok_or("the History Server did not start")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let api = format!("{url}/api/v1/applications");

@@ -107,12 +107,14 @@ fn measure(directory: &Path, way: Way) -> Answer<Spent> {
 
 fn read_all(server: &mut Child, way: Way) -> Answer<Spent> {
     let output = server.stdout.take().ok_or("no output")?;
-    let url = BufReader::new(output)
+    // To the last line: it would end for want of a reader.
+    let said: Vec<String> = BufReader::new(output)
         .lines()
         .map_while(Result::ok)
         .take_while(|line| line != "ready=true")
-        .find_map(|line| line.strip_prefix("history=").map(str::to_owned))
-        .ok_or("the History Server did not start")?;
+        .collect();
+    let url = said.iter().find_map(|line| line.strip_prefix("history="));
+    let url = url.ok_or("the History Server did not start")?;
     let java = child_of(server.id())?;
     let url: ServerUrl = url.parse()?;
     let limits = Limits::default();

@@ -210,3 +210,141 @@ fn an_address_in_use_is_an_error_with_a_hint() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains(&address) && error.contains("--web.listen-address"), "{error}");
 }
+
+fn diagnose_all(sources: &[&str], more: &[&str]) -> (i32, String, String) {
+    let mut arguments = vec!["diagnose"];
+    arguments.extend(sources);
+    arguments.extend(more);
+    let output = run(&arguments);
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+/// A saved zip gives what the log in it gives, but for where it was.
+#[test]
+fn a_zip_saved_from_a_history_server_is_diagnosed() {
+    let (status, zip, error) = diagnose(Path::new("tests/fixtures/zip/rolling-3.5.9.zip"), &[]);
+    assert_ne!(status, 2, "{error}");
+    assert_eq!(error, "");
+    let folder = "tests/fixtures/eventlog/3.5.9/eventlog_v2_app-20261130032031-0000";
+    let (_, log, _) = diagnose(Path::new(folder), &[]);
+    assert_eq!(zip, log);
+
+    // Of two attempts both, each with its line at the end.
+    let (_, out, error) = diagnose(Path::new("tests/fixtures/zip/attempts-4.3.0.zip"), &[]);
+    assert_eq!(error, "");
+    assert!(out.contains("2 applications, worst first:"), "{out}");
+    assert!(out.contains("attempts-4.3.0.zip!/local-1796009084799_2.zstd]"), "{out}");
+
+    // Whatever its name, alone; among others by its name.
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("download");
+    std::fs::copy("tests/fixtures/zip/single-4.3.0.zip", &saved).unwrap();
+    assert!(diagnose(&saved, &[]).1.starts_with("small (local-1796009084799)"));
+    std::fs::rename(&saved, folder.path().join("a.ZIP")).unwrap();
+    std::fs::copy(
+        "tests/fixtures/eventlog/4.3.0/local-1796009084799.zstd",
+        folder.path().join("b"),
+    )
+    .unwrap();
+    let (_, out, error) = diagnose(folder.path(), &[]);
+    assert_eq!((out.matches("small (local-1796009084799)").count(), error.as_str()), (4, ""));
+
+    // Cut, it says so; the rest is read.
+    let whole = std::fs::read("tests/fixtures/zip/single-4.3.0.zip").unwrap();
+    std::fs::write(folder.path().join("a.ZIP"), &whole[..9_000]).unwrap();
+    let (status, out, error) = diagnose(folder.path(), &[]);
+    assert_eq!((status, out.matches("small (local-1796009084799)").count()), (2, 1));
+    assert!(error.contains("a.ZIP") && error.contains("the zip is cut"), "{error}");
+}
+
+/// Several sources of any kind, in the order given, however long each takes.
+#[test]
+fn many_at_once_come_in_the_order_given() {
+    let hot_key = recorded("hot_key/4.3.0");
+    let spill = recorded("spill/3.5.9");
+    let sources = [
+        hot_key.to_str().unwrap(),
+        "tests/fixtures/zip/single-4.3.0.zip",
+        "no/such/log",
+        spill.to_str().unwrap(),
+    ];
+    let (status, out, error) = diagnose_all(&sources, &[]);
+    assert_eq!(status, 2, "one could not be read");
+    assert!(error.starts_with("spark-exporter: cannot read no/such/log"), "{error}");
+    assert_eq!(error.lines().count(), 1, "no progress where there is no terminal: {error}");
+    assert!(!error.contains('\x1b') && !error.contains('\r'));
+    let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}: {out}"));
+    let places =
+        [at("orders-by-customer ("), at("\nsmall ("), at("\nledger-sort ("), at("3 applications,")];
+    assert!(places.is_sorted(), "{places:?}");
+    let table: Vec<&str> = out[places[3]..].lines().skip(1).collect();
+    assert_eq!(table.len(), 3, "{out}");
+    assert!(table[0].contains("CRITICAL") || table[0].contains("WARNING"), "worst first: {out}");
+    assert!(table.iter().any(|line| line.contains("hot_key/4.3.0") && line.contains("40 s")));
+
+    let (_, out, _) = diagnose_all(&sources, &["--format", "json"]);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let names: Vec<&str> = document["applications"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|application| application["app_name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["orders-by-customer", "small", "ledger-sort"]);
+}
+
+#[test]
+fn of_a_directory_the_latest_can_be_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = common::plain_log("executor_idle_removed/4.3.0");
+    for number in 0..5_u64 {
+        let path = folder.path().join(format!("app-{number}"));
+        let text = log.replace("app-20261130", &format!("app-{number}-20261130"));
+        std::fs::write(&path, text).unwrap();
+        let modified = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000 * number);
+        std::fs::File::open(&path).unwrap().set_modified(modified).unwrap();
+    }
+    let ids = |more: &[&str]| {
+        let arguments = [&["--format", "json"], more].concat();
+        let (_, out, error) = diagnose(folder.path(), &arguments);
+        assert_eq!(error, "");
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let all = document["applications"].as_array().unwrap().clone();
+        all.iter().map(|one| one["app_id"].as_str().unwrap()[..5].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&[]), ["app-0", "app-1", "app-2", "app-3", "app-4"]);
+    assert_eq!(ids(&["--latest", "2"]), ["app-4", "app-3"]);
+}
+
+#[test]
+fn a_log_that_is_still_written_is_read_and_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = common::plain_log("executor_idle_removed/4.3.0");
+    let going: Vec<&str> = log.lines().filter(|line| !line.contains("ApplicationEnd")).collect();
+    let path = folder.path().join("app-going.inprogress");
+    std::fs::write(&path, going.join("\n")).unwrap();
+    let (status, out, error) = diagnose(&path, &[]);
+    assert_ne!(status, 2);
+    assert!(out.contains(", running, "), "{out}");
+    assert!(error.contains("is still being written"), "{error}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let recorded = recorded("many_stages/4.3.0");
+    for format in ["text", "json"] {
+        let command = format!(
+            "{} diagnose {p} {p} {p} --format {format} --fail-on never | head -c 10 >/dev/null; \
+             echo ${{PIPESTATUS[0]}}",
+            env!("CARGO_BIN_EXE_spark-exporter"),
+            p = recorded.display()
+        );
+        let output = Command::new("bash").args(["-c", &command]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+    }
+}

@@ -112,7 +112,7 @@ async fn bad_logs_cost_only_themselves() {
     let good = plain_log("executor_idle_removed/4.3.0");
     std::fs::write(logs.join("app-good"), &good).unwrap();
     std::fs::write(logs.join("app-page"), "<html>\nSign in\n</html>\n").unwrap();
-    std::fs::write(logs.join("app-lz4.lz4"), b"LZ4Block\x15rest of it").unwrap();
+    std::fs::write(logs.join("app-logs.zip"), b"PK\x03\x04rest of it").unwrap();
     std::fs::write(logs.join("app-going.inprogress"), &good).unwrap();
     std::os::unix::fs::symlink("nowhere", logs.join("app-gone")).unwrap();
     // Cut in the middle of a line, and in the middle of a zstd frame. Their

@@ -95,6 +95,8 @@ async fn a_gzipped_zip_is_read_all_the_same() {
 /// Each has its class, and it is known whether REST may help.
 #[tokio::test]
 async fn bad_answers_are_told_apart() {
+    use FetchErrorKind::{NotJson, Status, UnknownApplication, Unreachable};
+
     let whole = fixture("rolling-3.5.9.zip");
     let mut empty = b"PK\x05\x06".to_vec();
     empty.resize(22, 0);
@@ -103,7 +105,6 @@ async fn bad_answers_are_told_apart() {
     let broken = Answer::cut(whole[..9_000].to_vec());
     let short = broken.clone().with("content-length", whole.len().to_string());
     let not_available = "Event logs are not available for app: app-1.";
-    use FetchErrorKind::{NotJson, Status, UnknownApplication, Unreachable};
     for (answer, kind, rest_may_help, said) in [
         // A server that fails half way ends the transfer well.
         (Answer::zip(whole[..9_000].to_vec()), None, true, "the zip is cut"),

@@ -17,14 +17,21 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use common::places::{codec_fixture, write_logs};
+use common::places::{
+    AZURE_ACCOUNT, AZURE_KEY, Azure, Gcs, HDFS_USER, Hdfs, S3, codec_fixture, files_below,
+    write_logs,
+};
 use common::real::{history_server, until};
 use common::recorded;
-use spark_exporter::config::{Limits, Thresholds};
+use spark_exporter::config::{
+    Cluster, Limits, Location, ObjectStoreConfig, Thresholds, WebHdfsConfig,
+};
 use spark_exporter::diagnose::diagnose;
 use spark_exporter::eventlog::{ReadOptions, ReadOutcome, read, scan};
-use spark_exporter::fetch::files::{Files, LocalFiles, ZipFiles};
+use spark_exporter::fetch::files::{Access, Files, LocalFiles, ZipFiles, open_place};
 use spark_exporter::model::{Application, DataQuality, Stage};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 
 const SPARK: &str = "4.3.0";
 const RUN: &str = "hot_key/4.3.0";
@@ -43,7 +50,13 @@ fn write(directory: &str) {
     write_logs(SPARK, &run, directory, &specs());
 }
 
-/// The run in all codecs and layouts, on the local disk.
+/// A rolling log that a History Server compacted, of another run: it stands among
+/// the others in each place.
+fn compacted() -> PathBuf {
+    codec_fixture("zstd-compacted")
+}
+
+/// The run in all codecs and layouts, on the local disk, and the compacted one.
 fn logs() -> &'static Path {
     static LOGS: OnceLock<PathBuf> = OnceLock::new();
     LOGS.get_or_init(|| {
@@ -52,6 +65,11 @@ fn logs() -> &'static Path {
             fs::remove_dir_all(&folder).unwrap();
         }
         write(folder.to_str().unwrap());
+        for file in files_below(&compacted()) {
+            let copy = folder.join(file.strip_prefix(compacted()).unwrap());
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(file, copy).unwrap();
+        }
         folder
     })
 }
@@ -98,7 +116,10 @@ fn of_plain(bytes: Option<u64>) -> Application {
 fn assert_same(mut found: BTreeMap<String, ReadOutcome>, place: &str) {
     let whole = of_plain(None);
     let all = plain().len() as u64;
-    assert_eq!(found.len(), specs().len(), "{place}");
+    assert_eq!(found.len(), specs().len() + 1, "{place}");
+    let expected = local(&compacted()).application;
+    let application = found.remove(&expected.id.app_id).expect("the compacted log").application;
+    assert_equal(&application, &expected, &format!("compacted in {place}"));
     for (number, spec) in specs().iter().enumerate() {
         let id = format!("{}{number:04}", whole.id.app_id.strip_suffix("0000").unwrap());
         let ReadOutcome { application, statistics } =
@@ -147,7 +168,7 @@ async fn in_what_a_history_server_sends() {
         let listed: serde_json::Value = serde_json::from_str(body).unwrap();
         let ids =
             listed.as_array().unwrap().iter().map(|app| app["id"].as_str().unwrap().to_owned());
-        Some(ids.collect::<Vec<_>>()).filter(|ids| ids.len() == specs().len())
+        Some(ids.collect::<Vec<_>>()).filter(|ids| ids.len() == specs().len() + 1)
     });
     let folder = tempfile::tempdir().unwrap();
     let mut found = BTreeMap::new();
@@ -158,6 +179,86 @@ async fn in_what_a_history_server_sends() {
         found.extend(read_all(&ZipFiles::of_file(fs::File::open(file).unwrap(), &id).unwrap()));
     }
     assert_same(found, "a History Server's zip");
+}
+
+/// What a place behind a URL holds, read as the daemon reads it.
+async fn read_remote(
+    location: &str,
+    object_store: ObjectStoreConfig,
+) -> BTreeMap<String, ReadOutcome> {
+    let location: Location = location.parse().unwrap();
+    let cluster = Cluster {
+        object_store,
+        webhdfs: WebHdfsConfig { user: Some(HDFS_USER.to_owned()) },
+        ..Cluster::default()
+    };
+    let access = Access::of(&cluster, &Limits::default(), Handle::current());
+    let read = spawn_blocking(move || read_all(&*open_place(&location, &access).unwrap()));
+    read.await.unwrap()
+}
+
+/// Options, and one secret in a file.
+fn store(options: &[(&str, &str)], secret: &str, value: &str, folder: &Path) -> ObjectStoreConfig {
+    let file = folder.join("secret");
+    fs::write(&file, value).unwrap();
+    let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).into()));
+    let secret_files = [(secret.to_owned(), file)].into();
+    ObjectStoreConfig { options: options.collect(), secret_files }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_bucket() {
+    let s3 = S3::start().await;
+    s3.bucket("logs").await;
+    s3.put_folder(logs(), "logs/spark/events").await;
+    let folder = tempfile::tempdir().unwrap();
+    let options = [
+        ("aws_endpoint", s3.endpoint.as_str()),
+        ("allow_http", "true"),
+        ("aws_region", "us-east-1"),
+        ("aws_access_key_id", "anybody"),
+    ];
+    let store = store(&options, "aws_secret_access_key", "anything", folder.path());
+    assert_same(read_remote("s3://logs/spark/events", store).await, "a bucket");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_google_s_storage() {
+    let gcs = Gcs::start("logs").await;
+    gcs.put_folder(logs(), "logs", "spark/events").await;
+    let options = [
+        ("google_base_url", gcs.endpoint.as_str()),
+        ("google_skip_signature", "true"),
+        ("allow_http", "true"),
+    ];
+    let options = options.map(|(key, value)| (key.to_owned(), value.into()));
+    let store = ObjectStoreConfig { options: options.into(), ..ObjectStoreConfig::default() };
+    assert_same(read_remote("gs://logs/spark/events", store).await, "Google's storage");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_azure_s_storage() {
+    let folder = tempfile::tempdir().unwrap();
+    let azure = Azure::start(folder.path()).await;
+    azure.put_folder(logs(), "logs", "spark/events");
+    let options = [
+        ("azure_storage_account_name", AZURE_ACCOUNT),
+        ("azure_storage_endpoint", azure.endpoint.as_str()),
+        ("allow_http", "true"),
+    ];
+    let store = store(&options, "azure_storage_account_key", AZURE_KEY, folder.path());
+    assert_same(read_remote("az://logs/spark/events", store).await, "Azure's storage");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_hdfs_by_webhdfs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut hdfs = Hdfs::start(folder.path());
+    write(&format!("{}/spark/events", hdfs.hdfs));
+    let compacted = fs::read_dir(compacted()).unwrap().next().unwrap().unwrap().path();
+    hdfs.put(&compacted, "/spark/events/");
+    let location = format!("webhdfs://{}/spark/events", hdfs.web);
+    assert_same(read_remote(&location, ObjectStoreConfig::default()).await, "HDFS, by WebHDFS");
 }
 
 /// Finished jobs and removed executors are gone from it; what is left is the

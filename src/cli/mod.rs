@@ -83,14 +83,31 @@ pub struct Common {
     /// spark_cluster
     #[arg(long = "cluster.name", value_name = "NAME", default_value = DEFAULT_CLUSTER)]
     pub cluster_name: String,
+    /// Whether to read a finished run by a History Server's REST API where its
+    /// event log cannot be had: the server then replays the whole log
+    /// [default: true]
+    #[arg(long = "read.rest-fallback", value_name = "BOOL", num_args = 0..=1,
+        default_missing_value = "true", require_equals = true)]
+    pub rest_fallback: Option<bool>,
+    /// Folder in which the event logs of History Servers lie while they are
+    /// read [default: the system's temporary folder]
+    #[arg(long = "storage.temp-path", value_name = "DIR")]
+    pub temp_path: Option<PathBuf>,
 }
 
 impl Common {
     fn config(&self) -> Result<Config, ConfigError> {
-        match &self.config_file {
-            Some(path) => Config::load(path),
-            None => Ok(Config::default()),
+        let mut config = match &self.config_file {
+            Some(path) => Config::load(path)?,
+            None => Config::default(),
+        };
+        if let Some(fallback) = self.rest_fallback {
+            config.read.rest_fallback = fallback;
         }
+        if self.temp_path.is_some() {
+            config.storage.temp_path.clone_from(&self.temp_path);
+        }
+        Ok(config)
     }
 }
 

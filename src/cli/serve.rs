@@ -1,6 +1,5 @@
 //! The daemon: what `spark-exporter` does without a command.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -41,16 +40,6 @@ pub struct Serve {
     /// Servers, no limit for directories]
     #[arg(long = "read.lookback", value_name = "SPAN")]
     lookback: Option<Span>,
-    /// Whether to read a finished run by a History Server's REST API where its
-    /// event log cannot be had: the server then replays the whole log
-    /// [default: true]
-    #[arg(long = "read.rest-fallback", value_name = "BOOL", num_args = 0..=1,
-        default_missing_value = "true", require_equals = true)]
-    rest_fallback: Option<bool>,
-    /// Folder in which the event logs of History Servers lie while they are
-    /// read [default: the system's temporary folder]
-    #[arg(long = "storage.temp-path", value_name = "DIR")]
-    temp_path: Option<PathBuf>,
     /// error, warn, info, debug or trace
     #[arg(long = "log.level", value_name = "LEVEL", default_value = "info")]
     log_level: String,
@@ -83,12 +72,6 @@ impl Serve {
         }
         if self.lookback.is_some() {
             config.read.lookback = self.lookback;
-        }
-        if let Some(fallback) = self.rest_fallback {
-            config.read.rest_fallback = fallback;
-        }
-        if self.temp_path.is_some() {
-            config.storage.temp_path.clone_from(&self.temp_path);
         }
         if !(self.spark_urls.is_empty() && self.event_log_dirs.is_empty()) {
             let name = &self.common.cluster_name;

@@ -17,8 +17,8 @@ pub use limits::Limits;
 pub use location::{Location, RemoteLocation, Scheme, Service};
 pub use places::{ObjectStoreConfig, OptionValue, WebHdfsConfig};
 pub use secret::Secret;
-pub use server_url::ServerUrl;
 pub(crate) use server_url::host_and_port;
+pub use server_url::{Page, ServerUrl};
 pub use storage::Storage;
 pub use thresholds::{
     Cost, DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay,

@@ -110,6 +110,84 @@ fn strip_pages(url: &mut Url) {
     url.set_path(&segments.join("/"));
 }
 
+/// Pages below those of [`PAGES`].
+const SUBPAGES: [&str; 7] =
+    ["job", "stage", "pool", "rdd", "execution", "threadDump", "statistics"];
+
+/// Something a person copied out of the browser: a server, and the
+/// application whose page it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub server: ServerUrl,
+    /// Id and attempt.
+    pub application: Option<(String, Option<String>)>,
+}
+
+impl FromStr for Page {
+    type Err = String;
+
+    /// `https://host/prefix/history/ID[/ATTEMPT]/stages/?x` of a History
+    /// Server, `http://host:4040/jobs/job/?id=3` of a driver,
+    /// `…/cluster/app/ID` of YARN (which leads to the driver), or a server's
+    /// root. What a page asks of its server is left out.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Ok(mut url) = Url::parse(text.trim()) else {
+            return text.parse().map(|server| Self { server, application: None });
+        };
+        let parts: Vec<String> =
+            url.path().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let Some((root, application)) = root_and_application(&parts) else {
+            return text.parse().map(|server| Self { server, application: None });
+        };
+        url.set_query(None);
+        url.set_fragment(None);
+        url.set_path(&root.join("/"));
+        Ok(Self { server: url.as_str().parse()?, application })
+    }
+}
+
+type Application = Option<(String, Option<String>)>;
+
+/// `None` where the path names no page.
+fn root_and_application(parts: &[String]) -> Option<(Vec<String>, Application)> {
+    let named = |rest: &[String]| {
+        let id = rest.first()?.clone();
+        let number = |part: &&String| part.bytes().all(|byte| byte.is_ascii_digit());
+        Some((id, rest.get(1).filter(number).cloned()))
+    };
+    let is = |at: usize, word: &str| parts.get(at).is_some_and(|part| part == word);
+    for at in (0..parts.len()).rev() {
+        let (before, behind) = (parts[..at].to_vec(), &parts[at + 1..]);
+        let page = |part: Option<&String>| part.is_none_or(|part| PAGES.contains(&part.as_str()));
+        if is(at, "applications") && at >= 2 && is(at - 1, "v1") && is(at - 2, "api") {
+            return Some((parts[..at - 2].to_vec(), named(behind)));
+        }
+        if is(at, "history") && !behind.is_empty() {
+            let application = named(behind);
+            let attempt = application.as_ref().is_some_and(|(_, attempt)| attempt.is_some());
+            if page(behind.get(if attempt { 2 } else { 1 })) {
+                return Some((before, application));
+            }
+        }
+        if is(at, "app") && at >= 1 && is(at - 1, "cluster") && !behind.is_empty() {
+            let mut root = parts[..at - 1].to_vec();
+            root.extend(["proxy".to_owned(), behind[0].clone()]);
+            return Some((root, None));
+        }
+    }
+    // The page, and what is below it.
+    let end = match parts {
+        [.., page, below]
+            if PAGES.contains(&page.as_str()) && SUBPAGES.contains(&below.as_str()) =>
+        {
+            2
+        }
+        [.., page] if PAGES.contains(&page.as_str()) => 1,
+        _ => return None,
+    };
+    Some((parts[..parts.len() - end].to_vec(), None))
+}
+
 impl Serialize for ServerUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -168,6 +246,62 @@ mod tests {
         }
         let error = "http://a:b@host:1".parse::<ServerUrl>().expect_err("credentials");
         assert!(error.contains("basic_auth"), "{error}");
+    }
+
+    #[test]
+    fn pages_lead_to_their_server_and_application() {
+        let application =
+            |id: &str, attempt: Option<&str>| Some((id.to_owned(), attempt.map(str::to_owned)));
+        for (text, server, expected) in [
+            ("http://hs:18080", "http://hs:18080", None),
+            (
+                "https://hs/history/app-123/1/jobs/?x",
+                "https://hs",
+                application("app-123", Some("1")),
+            ),
+            (
+                "https://gw/spark/history/app-123/stages/stage/?id=3&attempt=0#dag",
+                "https://gw/spark",
+                application("app-123", None),
+            ),
+            ("https://hs/history/local-1/", "https://hs", application("local-1", None)),
+            (
+                "https://gw/history/history/app-1/2",
+                "https://gw/history",
+                application("app-1", Some("2")),
+            ),
+            ("https://gw/history", "https://gw/history", None),
+            ("https://gw/history/eu/west", "https://gw/history/eu/west", None),
+            (
+                "http://hs/p/api/v1/applications/app-1/2/stages?details=true",
+                "http://hs/p",
+                application("app-1", Some("2")),
+            ),
+            ("http://hs/api/v1/applications", "http://hs", None),
+            ("http://driver:4040/jobs/job/?id=3", "http://driver:4040", None),
+            ("http://driver:4040/SQL/execution/?id=3", "http://driver:4040", None),
+            (
+                "http://rm:8088/proxy/application_1_0001/stages/?x",
+                "http://rm:8088/proxy/application_1_0001",
+                None,
+            ),
+            (
+                "http://rm:8088/cluster/app/application_1_0001",
+                "http://rm:8088/proxy/application_1_0001",
+                None,
+            ),
+        ] {
+            let page: Page = text.parse().expect(text);
+            assert_eq!(
+                (page.server.to_string().as_str(), page.application),
+                (server, expected),
+                "{text}"
+            );
+        }
+        for text in ["https://me:hunter2@hs/history/app-1/jobs", "https://hs/?token=hunter2"] {
+            let error = text.parse::<Page>().expect_err(text);
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 
     #[test]

@@ -7,13 +7,10 @@
 //! (nanoseconds), sizes bytes.
 
 use std::borrow::Cow;
-use std::ops::Range;
-use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use super::accumulables::{self, SqlUpdates, SqlValues};
+use super::accumulables::{SqlUpdates, SqlValues};
 use super::field::{Decimal, Flag, Number, Properties, Text};
 
 /// The name of an event, whichever place in the object it has.
@@ -36,77 +33,6 @@ pub(super) fn name(line: &str) -> Result<Option<Cow<'_, str>>, serde_json::Error
     }
     let named: Named<'_> = serde_json::from_str(line)?;
     Ok(named.event.get().map(|name| name.to_owned().into()))
-}
-
-/// A TaskEnd without what is most of the line and is not read: of the
-/// accumulables of its task all but the updates of plan metrics, which are
-/// written shorter ([`accumulables::shorten`]), and the executor's peaks where
-/// Spark took no sample. The rest is put behind `texts`; where, is the result.
-/// `None` for any other line, and where one is not laid out as Spark lays it
-/// out.
-///
-/// Inside a JSON string every quote has a backslash before it, so no mark can
-/// be part of a text. Where a second event begins in what would be cut (two
-/// lines whose line end was lost) nothing is.
-pub(super) fn without_unread(line: &[u8], texts: &mut String) -> Option<Range<usize>> {
-    if !line.starts_with(b"{\"Event\":\"SparkListenerTaskEnd\"") {
-        return None;
-    }
-    let from = texts.len();
-    if put_read_parts(line, texts).is_none() {
-        texts.truncate(from);
-        return None;
-    }
-    Some(from..texts.len())
-}
-
-fn put_read_parts(line: &[u8], texts: &mut String) -> Option<()> {
-    const ACCUMULABLES: &[u8] = b",\"Accumulables\":[";
-    const SHORT: &str = ",\"Accumulables\":\"";
-    const END: &[u8] = b"]},\"Task Executor Metrics\":";
-    const NO_SAMPLE: &[u8] = b"{\"JVMHeapMemory\":0,";
-    static MARKS: LazyLock<Marks> = LazyLock::new(|| Marks {
-        accumulables: Finder::new(ACCUMULABLES),
-        end: Finder::new(END),
-        metrics: Finder::new("},\"Task Metrics\":"),
-        event: Finder::new("\"Event\":"),
-    });
-
-    let marks = &*MARKS;
-    let begin = marks.accumulables.find(line)?;
-    let end = begin + marks.end.find(&line[begin..])?;
-    if marks.event.find(&line[begin..end]).is_some() {
-        return None;
-    }
-    texts.push_str(str::from_utf8(&line[..begin]).ok()?);
-    let cut_from = texts.len();
-    texts.push_str(SHORT);
-    let list = str::from_utf8(&line[begin + ACCUMULABLES.len()..end]).ok()?;
-    accumulables::shorten(list, texts)?;
-    if texts.len() == cut_from + SHORT.len() {
-        texts.truncate(cut_from);
-    } else {
-        texts.push('"');
-    }
-    let peaks = &line[end + END.len()..];
-    let rest = match marks.metrics.find(peaks) {
-        Some(metrics)
-            if peaks.starts_with(NO_SAMPLE) && marks.event.find(&peaks[..metrics]).is_none() =>
-        {
-            &peaks[metrics..]
-        }
-        _ => &line[end + 1..],
-    };
-    texts.push_str(str::from_utf8(rest).ok()?);
-    Some(())
-}
-
-/// What [`without_unread`] looks for.
-struct Marks {
-    accumulables: Finder<'static>,
-    end: Finder<'static>,
-    metrics: Finder<'static>,
-    event: Finder<'static>,
 }
 
 /// Events that Spark writes and that nothing is asked of yet: known, so that

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::event;
+use super::task_end;
 
 /// Bytes of a batch: small enough to stay in a core's cache.
 const BATCH: usize = 256 * 1024;
@@ -141,7 +141,7 @@ impl Splitter {
                 batch.lines.push(Place::TooLong);
                 continue;
             }
-            let short = event::without_unread(&batch.bytes[line.clone()], &mut batch.texts);
+            let short = task_end::without_unread(&batch.bytes[line.clone()], &mut batch.texts);
             batch.lines.push(match short {
                 Some(read) => Place::TaskEnd { read, whole: line },
                 None => Place::Whole(line),

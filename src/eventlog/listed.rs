@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::{LogFiles, ReadError, ReadOptions, ReadOutcome, group, read};
 use crate::fetch::files::Files;
 use crate::model::DataQuality;
+use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
 
 /// A run as a History Server lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +42,19 @@ pub fn read_listed(
     }
     application.start = application.start.or(listed.start);
     Ok(outcome)
+}
+
+impl From<(&ApplicationInfo, &ApplicationAttemptInfo)> for Listed {
+    fn from((application, attempt): (&ApplicationInfo, &ApplicationAttemptInfo)) -> Self {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            app_id: application.id.get().to_owned(),
+            attempt_id: text(attempt.attempt_id.get()),
+            name: text(application.name.get()),
+            user: text(attempt.spark_user.get()),
+            start: attempt.start(),
+        }
+    }
 }
 
 impl Listed {
@@ -157,7 +171,8 @@ mod tests {
 
     fn plain() -> String {
         let file = std::fs::File::open("tests/fixtures/eventlog/4.3.0/local-1796009084799.zstd");
-        let bytes = zstd::decode_all(file.expect("the log")).expect("zstd");
+        let mut bytes = Vec::new();
+        zstd::stream::copy_decode(file.expect("the log"), &mut bytes).expect("zstd");
         String::from_utf8(bytes).expect("text")
     }
 

@@ -29,10 +29,12 @@ pub mod fuzzing;
 mod layout;
 mod lines;
 mod listed;
+mod names;
 mod pipeline;
 mod plan;
 mod read;
 mod replay;
+mod task_end;
 #[cfg(test)]
 mod tests;
 

@@ -6,15 +6,14 @@
 //! and read afterwards: each byte is looked at depth / 40 times at most, and
 //! the stack stays small.
 
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::event::events;
 use super::field::{Number, Object, Properties, Text};
+use super::names::{Names, shorten};
 use crate::model::{MetricKind, Plan, PlanMetric, PlanNode, SqlText};
 
 /// Levels of nodes that are read in one go.
@@ -29,8 +28,6 @@ const TEXT_LENGTH: usize = 1_000;
 /// Characters kept of a metadata value, likewise; Spark cuts most of them to
 /// `spark.sql.maxMetadataStringLength` (100).
 const VALUE_LENGTH: usize = 300;
-
-const NAME_LENGTH: usize = 200;
 
 /// Metadata of scans that tell what was read and what was left out.
 const KEYS: [&str; 10] = [
@@ -48,40 +45,6 @@ const KEYS: [&str; 10] = [
 
 /// Metrics kept of one node: no operator of Spark's has so many.
 const MOST_METRICS: usize = 200;
-
-/// Names that come again and again are kept once. Beyond a number that no
-/// release of Spark needs, new ones are kept each.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Names(HashSet<Arc<str>>);
-
-impl Names {
-    const MOST: usize = 10_000;
-
-    pub(super) fn get(&mut self, name: &str) -> Arc<str> {
-        let name = shorten(name, NAME_LENGTH);
-        if let Some(known) = self.0.get(name.as_str()) {
-            return Arc::clone(known);
-        }
-        let name: Arc<str> = name.into();
-        if self.0.len() < Self::MOST {
-            self.0.insert(Arc::clone(&name));
-        }
-        name
-    }
-}
-
-/// The text without the middle of what is too long.
-pub(super) fn shorten(text: &str, most: usize) -> String {
-    // Bytes are at least as many as characters.
-    if text.len() <= most || text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let tail = most / 4;
-    let head: String = text.chars().take(most - tail - 1).collect();
-    let mut end: Vec<char> = text.chars().rev().take(tail).collect();
-    end.reverse();
-    head + "…" + &end.into_iter().collect::<String>()
-}
 
 /// A plan, and the accumulators of its metrics with what one of Spark's units
 /// is in the model's.

@@ -82,8 +82,8 @@ pub struct MetricValue {
     /// Told by attempts that failed or were killed, or that computed a
     /// partition again.
     pub wasted: u64,
-    /// Told by tasks of other executions (or of none), as happens below the
-    /// scan of a cached table.
+    /// Told by other executions' tasks (or those of none) and in their name by
+    /// the driver, as happens below the scan of a cached table.
     pub elsewhere: u64,
 }
 

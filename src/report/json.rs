@@ -4,9 +4,12 @@
 //! Seconds and bytes throughout, times in RFC 3339. What the source cannot
 //! tell is null, never 0. Fields are only ever added.
 
+use std::cell::RefCell;
+use std::io;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 
 use super::json_sql::{DriverJson, ExecutionJson, QueryJson};
 use super::{Diagnosed, SqlTexts};
@@ -19,21 +22,40 @@ use crate::model::{Distribution, Kind, Quantity, Source, Stage, StageStatus, Sta
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// All diagnosed runs as one pretty-printed JSON document with a final
-/// newline.
-pub fn json(runs: &[Diagnosed], texts: SqlTexts) -> Result<String, serde_json::Error> {
+/// newline; each is written, and let go, as it comes.
+pub fn json(
+    mut out: impl io::Write,
+    runs: impl Iterator<Item = Diagnosed>,
+    texts: SqlTexts,
+) -> Result<(), serde_json::Error> {
     let document = Document {
         schema_version: SCHEMA_VERSION,
-        applications: runs.iter().map(|run| ApplicationJson::new(run, texts)).collect(),
+        applications: Applications { runs: RefCell::new(runs), texts },
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    serde_json::to_writer_pretty(&mut out, &document)?;
+    out.write_all(b"\n").and_then(|()| out.flush()).map_err(serde_json::Error::io)
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Document<A> {
     schema_version: u32,
-    applications: Vec<ApplicationJson<'a>>,
+    applications: A,
+}
+
+/// Can be written once.
+struct Applications<I> {
+    runs: RefCell<I>,
+    texts: SqlTexts,
+}
+
+impl<I: Iterator<Item = Diagnosed>> Serialize for Applications<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_seq(None)?;
+        for run in &mut *self.runs.borrow_mut() {
+            all.serialize_element(&ApplicationJson::new(&run, self.texts))?;
+        }
+        all.end()
+    }
 }
 
 #[derive(Serialize)]

@@ -3,9 +3,11 @@
 
 mod json;
 mod json_sql;
+mod summary;
 mod text;
 
 pub use json::{SCHEMA_VERSION, json};
+pub use summary::Summary;
 pub use text::{Colours, text};
 
 use crate::diagnose::Diagnosis;

@@ -50,18 +50,6 @@ impl Page<'_> {
         self.out.push('\n');
     }
 
-    fn paint(&self, severity: Severity, text: &str) -> String {
-        if self.colours == Colours::None {
-            return text.to_owned();
-        }
-        let code = match severity {
-            Severity::Critical => "1;31",
-            Severity::Warning => "1;33",
-            Severity::Info => "36",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
-    }
-
     fn application(&mut self, run: &Diagnosed) {
         let application = &run.application;
         self.line(heading(application));
@@ -81,7 +69,7 @@ impl Page<'_> {
 
     fn finding(&mut self, finding: &Finding) {
         let severity = format!("{:<8}", finding.severity.as_str().to_uppercase());
-        let severity = self.paint(finding.severity, &severity);
+        let severity = paint(finding.severity, &severity, self.colours);
         self.line(format!("  {severity}  {}", clean(&finding.headline)));
         let cause =
             finding.cause.map_or(String::new(), |cause| format!(", cause {}", cause.as_str()));
@@ -238,6 +226,18 @@ fn jobs(ids: &[u32]) -> String {
     format!("{noun} {}{rest}", shown.join(", "))
 }
 
+pub(super) fn paint(severity: Severity, text: &str, colours: Colours) -> String {
+    if colours == Colours::None {
+        return text.to_owned();
+    }
+    let code = match severity {
+        Severity::Critical => "1;31",
+        Severity::Warning => "1;33",
+        Severity::Info => "36",
+    };
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
 fn row(cells: [&str; 8]) -> String {
     let mut line = String::from("   ");
     for cell in cells {
@@ -370,6 +370,6 @@ fn quality(mark: DataQuality, application: &Application) -> String {
 }
 
 /// Without control characters, on one line.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

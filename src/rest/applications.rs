@@ -108,6 +108,12 @@ pub async fn get(api: &Api, filter: Filter) -> Result<Vec<ApplicationInfo>, Fetc
     api.list("applications", api.url(&["applications"], &query)).await
 }
 
+/// One application by its id; `UnknownApplication` where the server does not
+/// list it.
+pub async fn one(api: &Api, id: &str) -> Result<ApplicationInfo, FetchError> {
+    api.json("applications", api.url(&["applications", id], &[])).await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,12 +29,7 @@ impl S3 {
         command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
         let mut program = Program::start(command, "the S3 server", true);
         let endpoint = format!("http://127.0.0.1:{port}");
-        let deadline = Instant::now() + STARTS_WITHIN;
-        while reqwest::get(&endpoint).await.is_err() {
-            assert!(!program.has_ended(), "the S3 server ended: {:?}", program.said());
-            assert!(Instant::now() < deadline, "{endpoint} did not answer: {:?}", program.said());
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        answers(&endpoint, &mut program).await;
         Self { _program: program, endpoint }
     }
 
@@ -46,16 +41,8 @@ impl S3 {
     /// Puts one object at `BUCKET/KEY`.
     pub(crate) async fn put(&self, path: &str, bytes: Vec<u8>) {
         let url = format!("{}/{path}", self.endpoint);
-        let answer = reqwest::Client::new()
-            .put(&url)
-            .header("authorization", ANYBODY)
-            .body(bytes)
-            .send()
-            .await;
-        let answer = answer.unwrap_or_else(|error| panic!("PUT {url}: {error}"));
-        let status = answer.status();
-        let text = answer.text().await.unwrap_or_default();
-        assert!(status.is_success(), "PUT {url}: {status} {text}");
+        let request = reqwest::Client::new().put(&url).header("authorization", ANYBODY);
+        succeeds(request.body(bytes), &format!("PUT {url}")).await;
     }
 
     /// Puts the files of a folder below `BUCKET/PREFIX`, with the names that
@@ -69,14 +56,102 @@ impl S3 {
 
     pub(crate) async fn delete(&self, path: &str) {
         let url = format!("{}/{path}", self.endpoint);
-        let answer = reqwest::Client::new()
-            .delete(&url)
-            .header("authorization", ANYBODY)
-            .send()
-            .await
-            .unwrap();
-        assert!(answer.status().is_success(), "DELETE {url}: {}", answer.status());
+        let request = reqwest::Client::new().delete(&url).header("authorization", ANYBODY);
+        succeeds(request, &format!("DELETE {url}")).await;
     }
+}
+
+/// A stand-in for Google Cloud Storage that keeps objects in memory.
+pub(crate) struct Gcs {
+    _program: Program,
+    /// `http://127.0.0.1:PORT`
+    pub(crate) endpoint: String,
+}
+
+impl Gcs {
+    /// With one bucket.
+    pub(crate) async fn start(bucket: &str) -> Self {
+        let host = format!("127.0.0.1:{}", free_port());
+        let (_, port) = host.split_once(':').unwrap();
+        let mut command = Command::new(part(&["gcs"]));
+        command.args(["-backend", "memory", "-scheme", "http", "-host", "127.0.0.1"]);
+        command.args(["-port", port, "-public-host", &host]);
+        let mut program = Program::start(command, "the GCS stand-in", true);
+        let endpoint = format!("http://{host}");
+        answers(&endpoint, &mut program).await;
+        let url = format!("{endpoint}/storage/v1/b");
+        let body = format!("{{\"name\":\"{bucket}\"}}");
+        succeeds(reqwest::Client::new().post(&url).body(body), &url).await;
+        Self { _program: program, endpoint }
+    }
+
+    /// Puts the files of a folder below `PREFIX` of a bucket.
+    pub(crate) async fn put_folder(&self, folder: &Path, bucket: &str, prefix: &str) {
+        for file in files_below(folder) {
+            let name = file.strip_prefix(folder).unwrap().to_str().unwrap();
+            let name = format!("{prefix}/{name}").replace('/', "%2F");
+            let upload = format!("upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}");
+            let url = format!("{}/{upload}", self.endpoint);
+            let body = std::fs::read(&file).unwrap();
+            succeeds(reqwest::Client::new().post(&url).body(body), &url).await;
+        }
+    }
+}
+
+/// Azurite, Microsoft's stand-in for its blob storage.
+pub(crate) struct Azure {
+    _program: Program,
+    /// `http://127.0.0.1:PORT/devstoreaccount1`
+    pub(crate) endpoint: String,
+}
+
+/// The account that Azurite has, and its well-known key, which is no secret.
+pub(crate) const AZURE_ACCOUNT: &str = "devstoreaccount1";
+pub(crate) const AZURE_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+impl Azure {
+    /// `folder` holds its own files.
+    pub(crate) async fn start(folder: &Path) -> Self {
+        let main = part(&["azure"]).join("node_modules/azurite/dist/src/blob/main.js");
+        let port = free_port();
+        let mut command = Command::new("node");
+        command.arg(main).args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()]);
+        command.args(["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"]);
+        command.current_dir(folder);
+        let mut program = Program::start(command, "Azurite", true);
+        let endpoint = format!("http://127.0.0.1:{port}/{AZURE_ACCOUNT}");
+        answers(&endpoint, &mut program).await;
+        Self { _program: program, endpoint }
+    }
+
+    /// Makes a container and puts the files of a folder below `PREFIX` of it.
+    pub(crate) fn put_folder(&self, folder: &Path, container: &str, prefix: &str) {
+        let status = Command::new("python3")
+            .arg(root().join("tests/common/azure_put.py"))
+            .args([&self.endpoint, AZURE_ACCOUNT, AZURE_KEY, container, prefix])
+            .arg(folder)
+            .status()
+            .unwrap();
+        assert!(status.success(), "azure_put.py says above why");
+    }
+}
+
+/// Waits until a server that was just started answers anything.
+async fn answers(url: &str, program: &mut Program) {
+    let deadline = Instant::now() + STARTS_WITHIN;
+    while reqwest::get(url).await.is_err() {
+        assert!(!program.has_ended(), "{url}: its server ended: {:?}", program.said());
+        assert!(Instant::now() < deadline, "{url} did not answer: {:?}", program.said());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn succeeds(request: reqwest::RequestBuilder, what: &str) {
+    let answer = request.send().await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let status = answer.status();
+    let text = answer.text().await.unwrap_or_default();
+    assert!(status.is_success(), "{what}: {status} {text}");
 }
 
 /// A namenode and a datanode. Files belong to the user `spark` and are as

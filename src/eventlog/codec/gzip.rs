@@ -26,6 +26,11 @@ pub(super) struct Gzip {
     held: Vec<u8>,
     inflate: Decompress,
     checksum: Crc,
+    /// What was inflated and not handed out yet is `inflated[given..]`.
+    inflated: Vec<u8>,
+    given: usize,
+    /// The damage behind it.
+    damage: Option<Damage>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -51,6 +56,9 @@ impl Default for Gzip {
             held: Vec::with_capacity(HEADER),
             inflate: Decompress::new(false),
             checksum: Crc::new(),
+            inflated: Vec::new(),
+            given: 0,
+            damage: None,
         }
     }
 }
@@ -151,40 +159,86 @@ impl Gzip {
     }
 }
 
-impl Decode for Gzip {
-    fn decode(&mut self, input: &[u8], output: &mut [u8], step: &mut Step) -> Result<(), Damage> {
-        while step.written < output.len() {
-            let mut rest = &input[step.read..];
-            if self.at != At::Body {
-                let goes_on = self.around(&mut rest);
-                step.read = input.len() - rest.len();
-                if !goes_on? {
-                    break;
-                }
-                continue;
-            }
-            let (read_before, written_before) = (self.inflate.total_in(), self.inflate.total_out());
-            let output = &mut output[step.written..];
-            let status = self.inflate.decompress(rest, output, FlushDecompress::None);
-            let read = (self.inflate.total_in() - read_before) as usize;
-            let size = (self.inflate.total_out() - written_before) as usize;
-            self.checksum.update(&output[..size]);
-            step.read += read;
+/// A step of inflating gives at most this; where it meets damage, what does
+/// not fit into the output it is given is lost.
+const WINDOW: usize = 32 * 1024;
+
+impl Gzip {
+    /// One step; what it gives is put into `output`, or aside where that is
+    /// too small.
+    fn inflate(&mut self, input: &[u8], output: &mut [u8], step: &mut Step) -> Result<(), Damage> {
+        let (read_before, written_before) = (self.inflate.total_in(), self.inflate.total_out());
+        let input = &input[step.read..];
+        let direct = output.len() - step.written >= WINDOW;
+        let room = if direct {
+            &mut output[step.written..]
+        } else {
+            self.inflated.resize(WINDOW, 0);
+            &mut self.inflated[..]
+        };
+        let status = self.inflate.decompress(input, room, FlushDecompress::None);
+        let read = (self.inflate.total_in() - read_before) as usize;
+        let size = (self.inflate.total_out() - written_before) as usize;
+        self.checksum.update(&room[..size]);
+        step.read += read;
+        if direct {
             step.written += size;
-            let status = status.map_err(|error| Damage::new(format!("a gzip member: {error}")))?;
-            if status == Status::StreamEnd {
-                self.at = At::Trailer;
-            } else if read == 0 && size == 0 {
-                if step.read == input.len() {
-                    break;
-                }
+        } else {
+            self.inflated.truncate(size);
+        }
+        match status.map_err(|error| Damage::new(format!("a gzip member: {error}")))? {
+            Status::StreamEnd => self.at = At::Trailer,
+            _ if read == 0 && size == 0 && !input.is_empty() => {
                 return Err(Damage::new("a gzip member does not go on"));
             }
+            _ => {}
         }
         Ok(())
     }
 
+    /// Hands out what was put aside.
+    fn give(&mut self, output: &mut [u8], step: &mut Step) {
+        let rest = &self.inflated[self.given..];
+        let size = rest.len().min(output.len() - step.written);
+        output[step.written..step.written + size].copy_from_slice(&rest[..size]);
+        step.written += size;
+        self.given += size;
+        if self.given == self.inflated.len() {
+            self.inflated.clear();
+            self.given = 0;
+        }
+    }
+}
+
+impl Decode for Gzip {
+    fn decode(&mut self, input: &[u8], output: &mut [u8], step: &mut Step) -> Result<(), Damage> {
+        loop {
+            self.give(output, step);
+            if step.written == output.len() {
+                return Ok(());
+            }
+            if let Some(damage) = &self.damage {
+                return Err(damage.clone());
+            }
+            if self.at == At::Body {
+                let before = *step;
+                self.damage = self.inflate(input, output, step).err();
+                let idle = *step == before && self.inflated.is_empty() && self.at == At::Body;
+                if idle && self.damage.is_none() {
+                    return Ok(());
+                }
+            } else {
+                let mut rest = &input[step.read..];
+                let goes_on = self.around(&mut rest);
+                step.read = input.len() - rest.len();
+                if !goes_on? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
     fn may_end(&self) -> bool {
-        matches!(self.at, At::Start | At::Padding)
+        self.inflated.is_empty() && matches!(self.at, At::Start | At::Padding)
     }
 }

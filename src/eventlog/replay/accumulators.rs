@@ -70,7 +70,8 @@ struct Tracked {
     /// Executions that name it.
     holders: u32,
     unit: u64,
-    driver: Option<u64>,
+    /// What the driver told, by execution.
+    driver: Vec<(u64, u64)>,
     parts: Vec<Part>,
 }
 
@@ -172,11 +173,17 @@ impl Accumulators {
         });
     }
 
-    /// What the driver told; several times for the same metric it adds up, as
-    /// in Spark.
-    pub(super) fn driver_update(&mut self, id: u64, value: i64) {
-        if let (Ok(value), Some(tracked)) = (u64::try_from(value), self.map.get_mut(&id)) {
-            tracked.driver = Some(tracked.driver.unwrap_or_default().saturating_add(value));
+    /// What the driver told in the name of an execution; several times for the
+    /// same metric it adds up, as in Spark.
+    pub(super) fn driver_update(&mut self, execution: u64, id: u64, value: i64) {
+        let (Ok(value), Some(tracked)) = (u64::try_from(value), self.map.get_mut(&id)) else {
+            return;
+        };
+        let known = tracked.driver.iter_mut().find(|(teller, _)| *teller == execution);
+        if let Some((_, sum)) = known {
+            *sum = sum.saturating_add(value);
+        } else if tracked.driver.len() < MOST_PARTS {
+            tracked.driver.push((execution, value));
         }
     }
 
@@ -206,19 +213,21 @@ impl Accumulators {
     /// calls `ran` for each stage attempt of it that told of the accumulator.
     pub(super) fn value(
         &self,
+        execution: u64,
         id: u64,
         is_own: impl Fn(u32) -> bool,
         mut ran: impl FnMut(StageId),
     ) -> Option<Box<MetricValue>> {
         let tracked = self.map.get(&id)?;
         let unit = tracked.unit;
-        if tracked.driver.is_none() && tracked.parts.is_empty() {
+        if tracked.driver.is_empty() && tracked.parts.is_empty() {
             return None;
         }
-        let mut value = MetricValue {
-            total: tracked.driver.unwrap_or_default().saturating_mul(unit),
-            ..MetricValue::default()
-        };
+        let mut value = MetricValue::default();
+        for (teller, told) in &tracked.driver {
+            let sum = if *teller == execution { &mut value.total } else { &mut value.elsewhere };
+            *sum = sum.saturating_add(told.saturating_mul(unit));
+        }
         for part in &tracked.parts {
             let total = part.total.saturating_mul(unit);
             if !is_own(part.stage.stage) {
@@ -286,7 +295,7 @@ mod tests {
 
     fn value(accumulators: &Accumulators, own: u32) -> Option<MetricValue> {
         let is_own = |stage| stage == own;
-        accumulators.value(7, is_own, |_| {}).map(|value| *value)
+        accumulators.value(1, 7, is_own, |_| {}).map(|value| *value)
     }
 
     #[test]
@@ -323,17 +332,19 @@ mod tests {
     fn the_driver_and_the_stage_s_end_tell_too() {
         let mut accumulators = Accumulators::default();
         accumulators.hold(7, 1);
-        accumulators.driver_update(7, 5);
-        accumulators.driver_update(7, -1);
-        accumulators.driver_update(7, 6);
-        assert_eq!(value(&accumulators, 3).map(|value| value.total), Some(11));
+        accumulators.driver_update(1, 7, 5);
+        accumulators.driver_update(1, 7, -1);
+        accumulators.driver_update(1, 7, 6);
+        accumulators.driver_update(2, 7, 1_000);
+        let told = value(&accumulators, 3).expect("told");
+        assert_eq!((told.total, told.elsewhere), (11, 1_000));
         accumulators.stage_completed(FIRST, &[(7, 100)]);
         assert_eq!(value(&accumulators, 3).map(|value| value.total), Some(111));
         // With a task to tell, the stage's word is not needed.
         accumulators.hold(9, 1_000_000);
         accumulators.task_ended(task(FIRST, 0, 1, true), |each| each(9, 3));
         accumulators.stage_completed(FIRST, &[(9, 100)]);
-        let value = accumulators.value(9, |_| true, |_| {});
+        let value = accumulators.value(1, 9, |_| true, |_| {});
         assert_eq!(value.map(|value| value.total), Some(3_000_000));
     }
 

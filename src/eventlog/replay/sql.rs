@@ -13,13 +13,15 @@ use serde_json::value::RawValue;
 
 use super::accumulators::Accumulators;
 use super::checks::{Checks, first_lines};
+use super::outcome::{error_class, settle};
 use crate::config::Limits;
 use crate::eventlog::event_sql::{
     AdaptiveExecutionUpdate, AdaptiveMetricUpdates, DriverAccumUpdates, ExecutionEnd,
     ExecutionStart,
 };
 use crate::eventlog::field::{Object, Properties};
-use crate::eventlog::plan::{self, Names, Parsed};
+use crate::eventlog::names::{Names, shorten};
+use crate::eventlog::plan::{self, Parsed};
 use crate::model::{
     Configuration, DataQuality, Job, JobStatus, Plan, SqlExecution, SqlStatus, StageId,
 };
@@ -104,7 +106,7 @@ impl<'a> Executions<'a> {
         execution.root_id = event.root_id.count();
         execution.start = time;
         let description = event.description.get().unwrap_or_default();
-        execution.description = plan::shorten(description, DESCRIPTION_LENGTH).into();
+        execution.description = shorten(description, DESCRIPTION_LENGTH).into();
         execution.configuration = settings(&event.configuration);
         if let Some(parsed) = parsed {
             self.replace_plan(id, parsed, checks);
@@ -141,11 +143,12 @@ impl<'a> Executions<'a> {
     }
 
     pub(super) fn driver_updates(&mut self, event: &DriverAccumUpdates) {
+        let Some(execution) = event.id.count() else { return };
         for pair in event.updates.iter().flatten() {
             if let [id, value] = pair.as_slice()
                 && let (Some(id), Some(value)) = (id.count(), value.get())
             {
-                self.accumulators.driver_update(id, value);
+                self.accumulators.driver_update(execution, id, value);
             }
         }
     }
@@ -310,7 +313,7 @@ impl<'a> Executions<'a> {
             let stages: HashSet<u32> =
                 jobs.iter().flat_map(|job| job.stage_ids.iter().copied()).collect();
             match &mut execution.plan {
-                Some(plan) => fill(plan, accumulators, &stages),
+                Some(plan) => fill(execution.id, plan, accumulators, &stages),
                 None => checks.mark(DataQuality::SqlPlansMissing),
             }
             execution
@@ -319,28 +322,13 @@ impl<'a> Executions<'a> {
     }
 }
 
-/// How an execution stands whose end did not tell it.
-fn settle(execution: &mut SqlExecution, jobs: &[&Job], told: bool, running: bool) {
-    let ended = |status| jobs.iter().any(|job| job.status == status);
-    match execution.status {
-        // Before 3.4 an end says only that it ended: its jobs know more.
-        SqlStatus::Completed if !told && ended(JobStatus::Failed) => {
-            execution.status = SqlStatus::Failed;
-        }
-        SqlStatus::Completed if !told && ended(JobStatus::Cancelled) => {
-            execution.status = SqlStatus::Cancelled;
-        }
-        SqlStatus::Unknown if running => execution.status = SqlStatus::Running,
-        _ => {}
-    }
-}
-
 /// Writes to each metric what it came to.
-fn fill(plan: &mut Plan, accumulators: &Accumulators, stages: &HashSet<u32>) {
+fn fill(execution: u64, plan: &mut Plan, accumulators: &Accumulators, stages: &HashSet<u32>) {
     for node in &mut plan.nodes {
         let mut ran: Vec<StageId> = Vec::new();
         for metric in &mut node.metrics {
             metric.value = accumulators.value(
+                execution,
                 metric.accumulator,
                 |stage| stages.contains(&stage),
                 |stage| {
@@ -374,59 +362,4 @@ fn settings(properties: &Properties) -> Configuration {
             .take(MOST_SETTINGS)
             .cloned(),
     )
-}
-
-/// Spark's error condition at the beginning of a message
-/// (`[DIVIDE_BY_ZERO] Division by zero.`), or the class of the exception.
-pub(super) fn error_class(message: &str) -> Option<String> {
-    const LONGEST: usize = 200;
-    let line = message.trim_start().lines().next()?;
-    let is_condition = |text: &str| {
-        !text.is_empty()
-            && text.len() <= LONGEST
-            && text
-                .chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || "_.".contains(c))
-    };
-    let bracketed = |text: &str| {
-        let (inside, _) = text.strip_prefix('[')?.split_once(']')?;
-        is_condition(inside).then(|| inside.to_owned())
-    };
-    if let Some(condition) = bracketed(line) {
-        return Some(condition);
-    }
-    let (class, rest) = line.split_once(':').unwrap_or((line, ""));
-    if let Some(condition) = bracketed(rest.trim_start()) {
-        return Some(condition);
-    }
-    let is_class = class.contains('.')
-        && class.len() <= LONGEST
-        && class.chars().all(|c| c.is_ascii_alphanumeric() || "._$".contains(c));
-    is_class.then(|| class.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn classes_of_errors() {
-        for (message, expected) in [
-            ("[DIVIDE_BY_ZERO] Division by zero. Use `try_divide`", Some("DIVIDE_BY_ZERO")),
-            ("[CAST_INVALID_INPUT.SUB_1] The value", Some("CAST_INVALID_INPUT.SUB_1")),
-            (
-                "org.apache.spark.SparkException: Job aborted due to stage failure",
-                Some("org.apache.spark.SparkException"),
-            ),
-            (
-                "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division",
-                Some("DIVIDE_BY_ZERO"),
-            ),
-            ("something went wrong: select 1", None),
-            ("[select secret] x", None),
-            ("", None),
-        ] {
-            assert_eq!(error_class(message).as_deref(), expected, "{message}");
-        }
-    }
 }

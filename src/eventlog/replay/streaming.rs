@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::checks::{Checks, first_lines};
-use super::sql::error_class;
+use super::outcome::error_class;
 use crate::eventlog::event_sql::{
     Progress, QueryIdle, QueryProgress, QueryStarted, QueryTerminated, Source, StateProgress,
 };

@@ -135,6 +135,16 @@ fn a_stage_without_tasks_and_one_without_success_have_no_quantiles() {
     assert!(stage.slowest.is_empty());
 }
 
+/// However the ends were lost: a hole in a rolling log, a line that was bad.
+#[test]
+fn a_stage_that_completed_without_all_its_ends_is_marked() {
+    let one = [started(0, 1400), ended(0, 1400, 2400, "\"Success\"", RUN)];
+    assert!(with_tasks(&one).application.has(DataQuality::DroppedEvents));
+    let two = [started(1, 1400), ended(1, 1400, 2400, "\"Success\"", RUN)];
+    let all = [one, two].concat();
+    assert!(!with_tasks(&all).application.has(DataQuality::DroppedEvents));
+}
+
 #[test]
 fn task_ends_after_the_end_of_their_stage_count() {
     let late = ended(1, 1400, 3400, r#""Success""#, RUN);

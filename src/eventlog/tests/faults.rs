@@ -141,15 +141,30 @@ fn a_log_renamed_after_the_scan_is_found() {
 #[test]
 fn two_attempts_of_one_application_are_two_logs() {
     let directory = tempfile::tempdir().expect("directory");
-    for attempt in ["1", "2"] {
-        let start = String::from_utf8_lossy(START)
-            .replace("\"Timestamp\"", &format!("\"App Attempt ID\":\"{attempt}\",\"Timestamp\""));
-        fs::write(directory.path().join(format!("app-1_{attempt}")), start).expect("written");
+    // The second ten minutes later, the first without an end.
+    for (attempt, start, end) in [("1", 1_000, None), ("2", 601_000, Some(611_000))] {
+        let mut lines = String::from_utf8_lossy(START).replace(
+            "\"Timestamp\":1000",
+            &format!("\"App Attempt ID\":\"{attempt}\",\"Timestamp\":{start}"),
+        );
+        lines.push_str(&format!("{{\"Event\":\"SparkListenerExecutorAdded\",\"Timestamp\":{},\"Executor ID\":\"1\",\"Executor Info\":{{\"Host\":\"h\",\"Total Cores\":2}}}}\n", start + 2_000));
+        if let Some(end) = end {
+            lines.push_str(&format!(
+                "{{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":{end}}}\n"
+            ));
+        }
+        fs::write(directory.path().join(format!("app-1_{attempt}")), lines).expect("written");
     }
-    let attempts: Vec<Option<String>> = logs_at(directory.path())
+    let runs: Vec<_> = logs_at(directory.path())
         .iter()
-        .map(|log| try_read_log(log).expect("a log").application.id.attempt_id)
+        .map(|log| try_read_log(log).expect("a log").application)
         .collect();
+    let lasted: Vec<_> = runs.iter().map(|run| run.duration().map(|span| span.as_secs())).collect();
+    assert_eq!(lasted, [Some(2), Some(10)], "each its own time");
+    let incomplete: Vec<_> = runs.iter().map(|run| run.has(DataQuality::LogIncomplete)).collect();
+    assert_eq!(incomplete, [true, false]);
+    assert!(runs.iter().all(|run| run.id.app_id == "app-1" && run.executors.len() == 1));
+    let attempts: Vec<_> = runs.iter().map(|run| run.id.attempt_id.clone()).collect();
     assert_eq!(attempts, [Some("1".to_owned()), Some("2".to_owned())]);
 }
 

@@ -29,6 +29,11 @@ fn is_part_of(part: &Application, whole: &Application) {
         assert!(stage.measures.run_time.sum <= of_whole.measures.run_time.sum);
     }
     assert!(part.observed <= whole.observed);
+    let ids = |application: &Application| -> Vec<u64> {
+        application.sql.iter().flatten().map(|execution| execution.id).collect()
+    };
+    let of_whole = ids(whole);
+    assert!(ids(part).iter().all(|id| of_whole.contains(id)));
 }
 
 /// A few lines with the start and the end of a task among them, so that

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{PlacedLog, fixture, logs_at, stage, try_read_log};
-use crate::eventlog::{ReadOutcome, event};
+use crate::eventlog::{ReadOutcome, task_end};
 use crate::fetch::files::Files;
 use crate::model::{
     Application, DataQuality, Distribution, FailureClass, JobStatus, Kind, Quantity, Source,
@@ -320,7 +320,7 @@ fn two_task_ends_on_one_line_are_none() {
     let line = format!("{cut}{whole}");
     let short = |line: &str| {
         let mut texts = "before".to_owned();
-        let read = event::without_unread(line.as_bytes(), &mut texts)?;
+        let read = task_end::without_unread(line.as_bytes(), &mut texts)?;
         Some(texts[read].to_owned())
     };
     assert_eq!(short(&line), None);
@@ -342,4 +342,14 @@ fn two_task_ends_on_one_line_are_none() {
         Some(r#"{"Event":"SparkListenerTaskEnd","Task Info":{"Task ID":1},"Task Metrics":{}}"#)
     );
     assert!(short(&peaks(7)).expect("short").contains("JVMHeapMemory"));
+    // Numbers of push-based shuffle go where they are nothing but numbers.
+    let push = |inside| {
+        format!(
+            r#"{{"Event":"SparkListenerTaskEnd","Task Info":{{"Task ID":1,"Accumulables":[]}},"Task Executor Metrics":{{}},"Task Metrics":{{"Shuffle Read Metrics":{{"x":1,"Push Based Shuffle":{{{inside}}}}},"y":2}}}}"#
+        )
+    };
+    let cut = short(&push(r#""a":1,"b":2"#)).expect("short");
+    assert!(cut.ends_with(r#""Task Metrics":{"Shuffle Read Metrics":{"x":1},"y":2}}"#), "{cut}");
+    let kept = short(&push(r#""a":{"Event":1}"#)).expect("short");
+    assert!(kept.contains(r#""Push Based Shuffle":{"a":{"Event":1}}"#), "{kept}");
 }

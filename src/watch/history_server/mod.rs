@@ -86,7 +86,7 @@ impl Reader {
         let listed = listed?;
         self.behind = true;
         for (application, attempt) in listed {
-            let listed = run::listed(&application, &attempt);
+            let listed = Listed::from((&application, &attempt));
             match self.readings.get(&listed) {
                 Some(Reading::Done) => continue,
                 Some(Reading::Failed { tries }) if *tries >= TRIES => {

@@ -59,7 +59,7 @@ pub(super) async fn read(
     }
     cycle.requests += api.meter().requests();
     cycle.bytes += api.meter().wire_bytes();
-    let listed = listed(application, attempt);
+    let listed = Listed::from((application, attempt));
     let run = RunId {
         cluster: place.cluster.to_string(),
         app_id: listed.app_id,
@@ -126,7 +126,7 @@ async fn by_log(
     };
     let _turn = watcher.parsing.acquire().await.map_err(|_| interrupted())?;
     let (watcher, cluster) = (watcher.clone(), place.cluster.clone());
-    let listed = listed(application, attempt);
+    let listed = Listed::from((application, attempt));
     let parsing = tokio::task::spawn_blocking(move || parse(&watcher, &cluster, &listed, &files));
     parsing.await.map_err(|_| interrupted())?
 }
@@ -160,17 +160,5 @@ fn parse(
             .emit(&watcher.telemetry);
             Ok(watcher.take_in(outcome.application))
         }
-    }
-}
-
-/// The run as the server listed it.
-pub(super) fn listed(application: &ApplicationInfo, attempt: &ApplicationAttemptInfo) -> Listed {
-    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    Listed {
-        app_id: application.id.get().to_owned(),
-        attempt_id: text(attempt.attempt_id.get()),
-        name: text(application.name.get()),
-        user: text(attempt.spark_user.get()),
-        start: attempt.start(),
     }
 }

@@ -324,3 +324,15 @@ fn dropped_events_keep_comparisons_silent() {
     assert!(findings(&application, Rule::DataSkew).is_empty());
     assert!(findings(&application, Rule::Straggler).is_empty());
 }
+
+#[test]
+fn tasks_of_an_engine_that_does_not_count_are_no_stragglers() {
+    let mut application = run(60);
+    warm_up(&mut application);
+    let mut specs = tasks(15, &task(2_000));
+    specs.push(task(40_000));
+    stage(&mut application, 1, 2_000, specs);
+    assert!(!findings(&application, Rule::Straggler).is_empty());
+    application.data_quality.insert(DataQuality::Databricks);
+    assert!(findings(&application, Rule::Straggler).is_empty(), "skew looks the same there");
+}

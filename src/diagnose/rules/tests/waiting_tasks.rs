@@ -78,8 +78,13 @@ fn tasks_wait_for_their_data_beside_a_free_executor() {
 }
 
 #[test]
-fn compacted_logs_and_dropped_events_keep_it_silent() {
-    for quality in [DataQuality::LogCompacted, DataQuality::DroppedEvents] {
+fn what_is_missing_keeps_it_silent() {
+    for quality in [
+        DataQuality::LogCompacted,
+        DataQuality::DroppedEvents,
+        DataQuality::StagesEvicted,
+        DataQuality::StagesOmitted,
+    ] {
         let mut application = late_executors(21);
         application.data_quality.insert(quality);
         assert!(findings(&application, Rule::SchedulingDelay).is_empty());

@@ -1,0 +1,137 @@
+//! `spark-exporter diagnose`: the daemon's findings, for one person, once.
+//!
+//! `plan` finds what there is to read in everything that was given, `read`
+//! reads one of these and diagnoses it, `in_order` does so for several at a
+//! time, and what comes of it is printed here as it comes, in the order given:
+//! however many logs there are, only a few are in memory.
+
+mod in_order;
+mod plan;
+mod print;
+mod progress;
+mod read;
+mod session;
+
+use std::io::{self, IsTerminal};
+
+use clap::{Args, ValueEnum};
+
+use super::{Colour, Common, Outcome};
+use crate::diagnose::Severity;
+use crate::report::{Colours, SqlTexts};
+use plan::Wanted;
+use print::Style;
+use progress::Progress;
+use read::Work;
+use session::Session;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 nothing at or above --fail-on, 1 something, \
+    2 something could not be read.")]
+pub struct Diagnose {
+    /// Event logs, directories of them, zips saved from a History Server, or
+    /// URLs of drivers, of History Servers and of an application's page there;
+    /// any of them together
+    #[arg(value_name = "PATH_OR_URL", required = true)]
+    sources: Vec<String>,
+    /// Only this application; repeatable
+    #[arg(long = "app-id", value_name = "ID")]
+    app_ids: Vec<String>,
+    /// Of each directory and History Server only the N latest applications,
+    /// latest first [default: all of a directory, 10 of a History Server]
+    #[arg(long, value_name = "N")]
+    latest: Option<usize>,
+    /// text for a person, json for a program (docs/diagnose-json.md)
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Exit with 1 if there is a finding of this severity or above
+    #[arg(long, value_enum, default_value_t = FailOn::Warning)]
+    fail_on: FailOn,
+    /// Show text of SQL as well: descriptions, arguments of plan nodes, error
+    /// messages. They may hold secrets
+    #[arg(long)]
+    sql_text: bool,
+    /// When to colour the text
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    color: Colour,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Info,
+    Warning,
+    Critical,
+    Never,
+}
+
+impl FailOn {
+    fn reached_by(self, severity: Severity) -> bool {
+        match self {
+            Self::Info => true,
+            Self::Warning => severity >= Severity::Warning,
+            Self::Critical => severity >= Severity::Critical,
+            Self::Never => false,
+        }
+    }
+}
+
+impl Diagnose {
+    /// Reads every source, prints what could be read, and says on standard
+    /// error what could not.
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let mut session = Session::new(self.common.config()?, &self.common.cluster_name)?;
+        let wanted = Wanted { app_ids: self.app_ids.clone(), latest: self.latest };
+        let mut work = Vec::new();
+        for source in &self.sources {
+            match plan::plan(source, &wanted, &session) {
+                Ok(found) => work.extend(found),
+                Err(error) => work.push(Work::Fault(format!("{error:#}"))),
+            }
+        }
+        let terminal = io::stdout().is_terminal();
+        // A document is written in pieces that the bar would cut apart.
+        if !(terminal && self.format == Format::Json) {
+            session.progress = Progress::new(work.iter().map(Work::bytes).sum(), work.len());
+        }
+        let threads = session.config.limits.concurrent_logs;
+        let style = Style {
+            format: self.format,
+            colours: self.colours(terminal),
+            texts: if self.sql_text { SqlTexts::Shown } else { SqlTexts::Hidden },
+            fail_on: self.fail_on,
+        };
+        let read = |work: Work| work.read(&session);
+        let mut seen = in_order::in_order(work, threads, read, |results| {
+            print::print(&mut results.flatten(), &wanted, style, &session.progress)
+        })?;
+        for wanted in &self.app_ids {
+            if !seen.app_ids.contains(wanted) {
+                seen.unread = true;
+                session.progress.complain(&format!("no application {wanted:?} in what was read"));
+            }
+        }
+        Ok(match (seen.unread, seen.found) {
+            (true, _) => Outcome::Unread,
+            (false, true) => Outcome::Found,
+            (false, false) => Outcome::Good,
+        })
+    }
+
+    fn colours(&self, terminal: bool) -> Colours {
+        let automatic =
+            terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        match self.color {
+            Colour::Always => Colours::Ansi,
+            Colour::Auto if automatic => Colours::Ansi,
+            Colour::Auto | Colour::Never => Colours::None,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! One thing to read, read and diagnosed.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use jiff::Timestamp;
+
+use super::plan;
+use super::session::Session;
+use crate::config::ServerUrl;
+use crate::diagnose::diagnose;
+use crate::eventlog::{self, Listed, LogFiles, ReadOptions};
+use crate::fetch::files::{Files, ZipFiles};
+use crate::model::Application;
+use crate::report::Diagnosed;
+use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
+use crate::rest::running::RunningApplication;
+use crate::rest::{Api, completed, logs};
+
+/// A History Server.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) url: ServerUrl,
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Log {
+        files: Arc<dyn Files>,
+        log: LogFiles,
+    },
+    /// A zip that has to be downloaded first.
+    RemoteZip {
+        files: Arc<dyn Files>,
+        log: LogFiles,
+    },
+    Attempt {
+        server: Arc<Server>,
+        application: ApplicationInfo,
+        attempt: ApplicationAttemptInfo,
+    },
+    Driver {
+        url: ServerUrl,
+    },
+    /// Known beforehand to be unreadable, with the reason.
+    Fault(String),
+}
+
+/// A run, and where it was read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) run: Diagnosed,
+    pub(super) place: String,
+}
+
+impl Work {
+    /// Bytes that will be read, as far as is known.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Log { log, .. } | Self::RemoteZip { log, .. } => log.bytes,
+            Self::Attempt { .. } | Self::Driver { .. } | Self::Fault(_) => 0,
+        }
+    }
+
+    /// One run, or those of a zip. Errors are in words for a person.
+    pub(super) fn read(self, session: &Session) -> Vec<anyhow::Result<Read>> {
+        let Self::RemoteZip { files, log } = self else {
+            return vec![self.read_one(session, true)];
+        };
+        match download(files, &log, session) {
+            // Its bytes counted when they came.
+            Ok(zip) => {
+                plan::zipped(zip).into_iter().map(|work| work.read_one(session, false)).collect()
+            }
+            Err(error) => vec![Err(error)],
+        }
+    }
+
+    fn read_one(self, session: &Session, counts: bool) -> anyhow::Result<Read> {
+        let (application, place) = match self {
+            Self::Fault(message) => anyhow::bail!(message),
+            Self::RemoteZip { .. } => anyhow::bail!("a zip within a zip is not read"),
+            Self::Log { files, log } => {
+                let place = files.display(&log.path);
+                session.progress.reading(&place);
+                let counting = session.progress.counting(Arc::clone(&files));
+                let files: &dyn Files = if counts { &counting } else { &*files };
+                let outcome = eventlog::read(&log, files, &options(session))?;
+                if log.in_progress == Some(true) {
+                    session.progress.complain(&format!(
+                        "{place} is still being written: read as far as it goes now"
+                    ));
+                }
+                (outcome.application, place)
+            }
+            Self::Driver { url } => {
+                session.progress.reading(&url.to_string());
+                let mut reader = RunningApplication::new(&session.cluster, url.clone());
+                let polled = session.wait(reader.poll(&session.driver, Timestamp::now()));
+                (polled?, url.to_string())
+            }
+            Self::Attempt { server, application, attempt } => {
+                let place = format!("{} {}", server.url, application.id.get());
+                session.progress.reading(&place);
+                (of_server(&server.url, &application, &attempt, session)?, place)
+            }
+        };
+        let diagnosis = diagnose(&application, &session.config.thresholds);
+        Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
+    }
+}
+
+fn download(files: Arc<dyn Files>, log: &LogFiles, session: &Session) -> anyhow::Result<ZipFiles> {
+    let place = files.display(&log.path);
+    session.progress.reading(&place);
+    let mut reader = session.progress.counting(files).open(&log.path, 0)?;
+    let file = session.spool.copy(&mut reader).with_context(|| format!("cannot read {place}"))?;
+    Ok(ZipFiles::new(file, place, log.modified)?)
+}
+
+fn options(session: &Session) -> ReadOptions<'_> {
+    ReadOptions { cluster: &session.cluster, limits: &session.config.limits }
+}
+
+/// Its log, or what the server's API tells where that cannot be had.
+fn of_server(
+    url: &ServerUrl,
+    application: &ApplicationInfo,
+    attempt: &ApplicationAttemptInfo,
+    session: &Session,
+) -> anyhow::Result<Application> {
+    let api = Api::new(&session.history_server, url);
+    let downloaded = session.wait(logs::get(&api, application, attempt, &session.spool));
+    let (why, rest_may_help) = match downloaded {
+        Err(error) => (error.to_string(), error.rest_may_help()),
+        Ok(zip) => {
+            let listed = Listed::from((application, attempt));
+            match eventlog::read_listed(&zip, &listed, &options(session)) {
+                Ok(outcome) => return Ok(outcome.application),
+                Err(error) => (error.to_string(), true),
+            }
+        }
+    };
+    if !(rest_may_help && session.config.read.rest_fallback) {
+        anyhow::bail!(why);
+    }
+    session.progress.complain(&format!("{why}; asking the server's REST API instead"));
+    let stages = session.config.limits.stages;
+    let options = completed::Options { stages, ..Default::default() };
+    let read = completed::read(&api, &session.cluster, application, attempt, options);
+    session.wait(read).context("nor by the REST API")
+}
+
+/// Without what only diagnosing needs: task spans are most of a run's memory.
+fn slim(mut application: Application) -> Application {
+    for stage in &mut application.stages {
+        stage.timeline = None;
+    }
+    application
+}

@@ -1,0 +1,74 @@
+//! How a SQL execution or a streaming query ended, as far as anything tells.
+
+use crate::model::{Job, JobStatus, SqlExecution, SqlStatus};
+
+/// How an execution stands whose end did not tell it.
+pub(super) fn settle(execution: &mut SqlExecution, jobs: &[&Job], told: bool, running: bool) {
+    let ended = |status| jobs.iter().any(|job| job.status == status);
+    match execution.status {
+        // Before 3.4 an end says only that it ended: its jobs know more.
+        SqlStatus::Completed if !told && ended(JobStatus::Failed) => {
+            execution.status = SqlStatus::Failed;
+        }
+        SqlStatus::Completed if !told && ended(JobStatus::Cancelled) => {
+            execution.status = SqlStatus::Cancelled;
+        }
+        SqlStatus::Unknown if running => execution.status = SqlStatus::Running,
+        _ => {}
+    }
+}
+
+/// Spark's error condition at the beginning of a message
+/// (`[DIVIDE_BY_ZERO] Division by zero.`), or the class of the exception.
+pub(super) fn error_class(message: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let line = message.trim_start().lines().next()?;
+    let is_condition = |text: &str| {
+        !text.is_empty()
+            && text.len() <= LONGEST
+            && text
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || "_.".contains(c))
+    };
+    let bracketed = |text: &str| {
+        let (inside, _) = text.strip_prefix('[')?.split_once(']')?;
+        is_condition(inside).then(|| inside.to_owned())
+    };
+    if let Some(condition) = bracketed(line) {
+        return Some(condition);
+    }
+    let (class, rest) = line.split_once(':').unwrap_or((line, ""));
+    if let Some(condition) = bracketed(rest.trim_start()) {
+        return Some(condition);
+    }
+    let is_class = class.contains('.')
+        && class.len() <= LONGEST
+        && class.chars().all(|c| c.is_ascii_alphanumeric() || "._$".contains(c));
+    is_class.then(|| class.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_errors() {
+        for (message, expected) in [
+            ("[DIVIDE_BY_ZERO] Division by zero. Use `try_divide`", Some("DIVIDE_BY_ZERO")),
+            ("[CAST_INVALID_INPUT.SUB_1] The value", Some("CAST_INVALID_INPUT.SUB_1")),
+            (
+                "org.apache.spark.SparkException: Job aborted due to stage failure",
+                Some("org.apache.spark.SparkException"),
+            ),
+            (
+                "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division",
+                Some("DIVIDE_BY_ZERO"),
+            ),
+            ("something went wrong: select 1", None),
+            ("[select secret] x", None),
+            ("", None),
+        ] {
+            assert_eq!(error_class(message).as_deref(), expected, "{message}");
+        }
+    }
+}
