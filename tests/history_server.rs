@@ -82,7 +82,12 @@ async fn zip_log_and_rest_agree() {
             let files = logs::get(&api, application, attempt, &spool).await.unwrap();
             let listed = Listed::from((application, attempt));
             let zip = tokio::task::spawn_blocking(move || read(&files, Some(&listed)));
-            assert_eq!(zip.await.unwrap(), [log.clone()], "Spark {version}, {}", log.name);
+            assert_eq!(
+                zip.await.unwrap(),
+                std::slice::from_ref(log),
+                "Spark {version}, {}",
+                log.name
+            );
 
             let options = completed::Options::default();
             let rest = completed::read(&api, "default", application, attempt, options).await;
