@@ -8,14 +8,14 @@
 mod common;
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use common::real::{Program, daemon, until};
 use common::recorded;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// A daemon that lists `logs` every second.
 fn watching(folder: &Path, logs: &str, more: &str) -> (Program, String) {
@@ -53,7 +53,9 @@ fn skewed() -> String {
     let events = std::fs::read_dir(log.path()).unwrap().map(|entry| entry.unwrap().path());
     let is_events = |path: &std::path::PathBuf| path.to_string_lossy().contains("/events_1_");
     let bytes = std::fs::read(events.into_iter().find(is_events).unwrap()).unwrap();
-    String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap()
+    let mut text = String::new();
+    zstd::Decoder::new(&bytes[..]).unwrap().read_to_string(&mut text).unwrap();
+    text
 }
 
 /// The log up to the first end of a job, up to the application's end, and the

@@ -172,6 +172,53 @@ async fn a_skewed_stage_is_found_before_its_job_ends() {
     }
 }
 
+/// Of a running application nothing can be reached but its event log: what it
+/// suffers from is seen there while it runs, and its end when it ends. One
+/// growing file (3.5) and a rolling directory of zstd frames (4.3).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_application_is_watched_from_its_log_alone() {
+    let _alone = alone().await;
+    for version in VERSIONS {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().join("logs");
+        std::fs::create_dir(&logs).unwrap();
+        let config = folder.path().join("config.yml");
+        let text = format!(
+            "clusters:\n- {{name: a, event_log_dirs: ['{}']}}\n\
+             intervals: {{event_log_dir: 1s}}\n",
+            logs.display()
+        );
+        std::fs::write(&config, text).unwrap();
+        let (_exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+        let metrics = format!("{address}/metrics");
+        let workload = ["job_failed_caught", "--linger", "30"];
+        let master = "local-cluster[2,1,1024]";
+        let Submitted { mut program, app_id, .. } = submit(version, master, &logs, &[], &workload);
+        let text = until(&metrics, MINUTES, |text| {
+            text.contains("rule=\"job_failed\"").then(|| text.to_owned())
+        })
+        .await;
+        assert!(!program.has_ended(), "Spark {version}: found after the end only");
+        let state = |text: &str, state: &str| {
+            let series = format!("app_id=\"{app_id}\",attempt_id=\"\",state=\"{state}\"}} 1");
+            text.contains(&series)
+        };
+        assert!(state(&text, "running"), "Spark {version}");
+        assert!(text.contains("source=\"event_log\""));
+        assert_eq!(program.end(MINUTES), 0);
+        let text = until(&metrics, Duration::from_mins(1), |text| {
+            (!state(text, "running")).then(|| text.to_owned())
+        })
+        .await;
+        // Spark says since 4.0 how a run ended.
+        let ended = if version.starts_with('3') { "unknown" } else { "succeeded" };
+        assert!(state(&text, ended), "Spark {version}");
+        assert_eq!(text.matches("spark_application_info{").count(), 1, "one run");
+        assert!(text.contains("spark_exporter_event_log_reads_total 1\n"), "read once");
+        assert!(text.contains("spark_exporter_event_log_bad_lines_total 0\n"));
+    }
+}
+
 /// A driver with a thousand stages is asked little.
 #[tokio::test(flavor = "multi_thread")]
 async fn polling_a_driver_with_a_thousand_stages_stays_within_its_budget() {

@@ -7,8 +7,10 @@ mod common;
 
 use std::io::Read;
 
-use common::places::{HDFS_USER, Hdfs, S3, codec_fixture};
-use spark_exporter::config::{Cluster, Limits, ObjectStoreConfig};
+#[cfg(feature = "s3")]
+use common::places::S3;
+use common::places::{HDFS_USER, Hdfs, codec_fixture};
+use spark_exporter::config::{Cluster, Limits};
 use spark_exporter::eventlog::{self, Follower, ReadOptions};
 use spark_exporter::fetch::files::{Access, Files, FilesErrorKind, LocalFiles, open_place};
 use spark_exporter::model::Application;
@@ -42,10 +44,14 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 /// Of a store that takes any key: the options, and a file with the secret.
-fn object_store(folder: &std::path::Path, endpoint: &str) -> ObjectStoreConfig {
+#[cfg(feature = "s3")]
+fn object_store(
+    folder: &std::path::Path,
+    endpoint: &str,
+) -> spark_exporter::config::ObjectStoreConfig {
     let secret = folder.join("secret");
     std::fs::write(&secret, "hunter2\n").unwrap();
-    let mut config = ObjectStoreConfig::default();
+    let mut config = spark_exporter::config::ObjectStoreConfig::default();
     for (key, value) in [
         ("aws_endpoint", endpoint),
         ("aws_region", "us-east-1"),

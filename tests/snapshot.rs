@@ -14,7 +14,7 @@ use spark_exporter::model::{
     DataQuality, Distribution, Source, Stage, StageId, StageStatus, State, StreamingState,
 };
 use spark_exporter::telemetry::events::{
-    CycleFinished, SeriesDropped, WebRequestFailed, WebRequestServed,
+    CycleFinished, LogsListed, SeriesDropped, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
 use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
@@ -101,6 +101,13 @@ fn every_metric_of_the_catalogue_can_be_made() {
         requests: 1,
         bytes: 1,
         skipped: Vec::new(),
+    }
+    .emit(&telemetry);
+    LogsListed {
+        target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
+        logs: 1,
+        followed: 1,
+        bytes: 1,
     }
     .emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);

@@ -36,6 +36,7 @@ pub(super) type Begin =
 /// Opens a file from byte `from`. Blocks until its server has answered.
 /// `most` bytes are read and no more: what a server sends beyond is not part
 /// of the file.
+#[cfg(any(test, feature = "s3", feature = "gcs", feature = "azure", feature = "hdfs"))]
 pub(super) fn open(
     runtime: &Handle,
     from: u64,
