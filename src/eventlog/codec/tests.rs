@@ -241,7 +241,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn any_split_gives_the_same(
@@ -279,10 +279,16 @@ proptest! {
                 let at = at.index(bytes.len());
                 bytes[at] = *byte;
             }
-            // The same comes out before the damage, however it is cut.
+            // The same comes out before the damage, however it is cut; of the
+            // damaged block itself zstd may give a piece more or less.
             let (out, end) = decode_whole(&bytes);
             let (out_of_pieces, end_of_pieces) = decode(&bytes, &[7], &[5]);
-            prop_assert!(out == out_of_pieces, "{}", name);
+            let same = if name == "zstd" {
+                out.starts_with(&out_of_pieces) || out_of_pieces.starts_with(&out)
+            } else {
+                out == out_of_pieces
+            };
+            prop_assert!(same, "{}", name);
             prop_assert_eq!(end.is_ok(), end_of_pieces.is_ok(), "{}", name);
         }
     }
