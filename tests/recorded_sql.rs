@@ -269,3 +269,38 @@ fn a_cached_table_and_what_was_computed_below_it() {
     }
     assert_eq!(scans, 2);
 }
+
+#[test]
+fn what_the_plans_of_one_program_tell() {
+    for (version, class) in
+        [("3.5.9", "java.lang.RuntimeException"), ("4.3.0", "USER_RAISED_EXCEPTION")]
+    {
+        let application = application("sql_plans", version);
+        let driver = application.driver.as_ref().expect("a driver");
+        assert!(driver.peaks.heap.is_some_and(|heap| heap > 10 << 20), "{version}");
+        assert!(driver.peaks.jvm_resident > driver.peaks.heap, "{version}");
+        assert!(application.executors.iter().all(|executor| executor.peaks.heap.is_some()));
+        let executions = application.sql.as_deref().expect("asked");
+        let nested: Vec<_> = executions.iter().filter(|one| one.is_nested()).collect();
+        assert_eq!(nested.len(), 1, "{version}: of CREATE TABLE AS");
+        let failed: Vec<_> =
+            executions.iter().filter(|one| one.status == SqlStatus::Failed).collect();
+        assert_eq!(failed.len(), 1, "{version}");
+        assert_eq!(failed[0].error_class.as_deref(), Some(class));
+        let nodes =
+            || executions.iter().filter_map(|one| one.plan.as_ref()).flat_map(|plan| &plan.nodes);
+        let named = |name: &str| nodes().find(|node| node.name.starts_with(name)).expect("a node");
+        // One partition of four is read, and the files of no other.
+        let scan = named("Scan parquet");
+        assert!(scan.metadata("PartitionFilters").is_some_and(|filters| filters.contains("day")));
+        let value = |node: &PlanNode, name| node.value(name).map(|value| value.total);
+        assert_eq!(value(scan, "number of partitions read"), Some(1));
+        assert_eq!(value(scan, "number of files read"), Some(2));
+        assert_eq!(value(named("BroadcastExchange"), "number of output rows"), Some(40));
+        assert_eq!(value(named("SortMergeJoin"), "number of output rows"), Some(120_000));
+        let written = named("Execute InsertIntoHadoopFsRelationCommand");
+        assert_eq!(value(written, "number of written files"), Some(8));
+        let python = nodes().find(|node| node.name.ends_with("EvalPython")).expect("Python");
+        assert_eq!(value(python, "number of output rows"), Some(2_000), "{version}");
+    }
+}
