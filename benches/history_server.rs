@@ -156,6 +156,8 @@ async fn by_log(api: &Api, application: &ApplicationInfo, limits: &Limits) -> An
         name: None,
         user: None,
         start: attempt.start(),
+        completed: attempt.is_completed(),
+        end: attempt.end(),
     };
     let options = ReadOptions { cluster: "bench", limits };
     Ok(read_listed(&files, &listed, &options)?.application)
