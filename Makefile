@@ -34,7 +34,9 @@ test: check ## Everything: real Spark, real Prometheus, every test
 	cargo test --locked --all-features --no-fail-fast
 
 bench: ## The figures of benches/README.md, as ratios in one run
-	EVENT_LOGS=$$(benches/make_many_tasks) cargo bench --locked
+	EVENT_LOGS=$$(benches/make_many_tasks) \
+	  MORE_EVENT_LOGS="$$(benches/make_many_tasks 1000000) $$(benches/make_many_tasks 1000000-one-stage)" \
+	  cargo bench --locked
 
 collection: ## Record the runs of examples/ again, with real Spark
 	tests/spark/record

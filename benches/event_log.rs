@@ -17,8 +17,10 @@
 //! ```
 //!
 //! All sides run in turns in one run, so that a busy machine slows all of
-//! them; the figures are ratios of medians. We read in a process of our own
-//! each time, which says how much memory it took.
+//! them; the figures are ratios of medians, of the time that passed and of CPU
+//! time (user and system, all threads), which another program's work changes
+//! less. We read in a process of our own each time, which says how much memory
+//! it took.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -74,15 +76,18 @@ fn compare(path: &Path) -> Answer<()> {
             peer.push(run_ignis(&ignis, plain.path())?);
         }
     }
-    let (ours, lines, peer) = (median(ours), median(lines), median(peer));
-    println!("read and diagnose               {ours:>10.3?}  (median of {ROUNDS})");
-    println!("zstd -dc FILES | wc -l          {lines:>10.3?}");
-    println!("  we take so many times that    {:>10.2}", ratio(ours, lines));
-    println!("spark-ignis, plain file         {peer:>10.3?}  (median of {LONG_ROUNDS})");
-    println!("  that takes so many times us   {:>10.1}", ratio(peer, ours));
+    let (ours, lines, peer) = (Spent::median(&ours), Spent::median(&lines), Spent::median(&peer));
+    println!("read and diagnose              {ours}  (medians of {ROUNDS})");
+    println!("zstd -dc FILES | wc -l         {lines}");
+    println!("  we take so many times that   {}", ours.ratio(lines));
+    println!("spark-ignis, plain file        {peer}  (medians of {LONG_ROUNDS})");
+    println!("  that takes so many times us  {}", peer.ratio(ours));
     let server = first_answer(path)?;
-    println!("History Server, first /stages   {server:>10.3?}");
-    println!("  that takes so many times us   {:>10.1}", ratio(server, ours));
+    println!("History Server, first /stages  {server:>10.3?}");
+    println!(
+        "  that takes so many times us  {:>10.2}",
+        server.as_secs_f64() / ours.wall.as_secs_f64()
+    );
     let more = std::env::var("MORE_EVENT_LOGS").unwrap_or_default();
     for directory in more.split_whitespace() {
         let directory = PathBuf::from(directory);
@@ -91,11 +96,49 @@ fn compare(path: &Path) -> Answer<()> {
             many.push(read_apart(&directory, round == 0)?);
             few.push(read_apart(path, false)?);
         }
-        let (many, few) = (median(many), median(few));
-        println!("read and diagnose               {many:>10.3?}  (median of {LONG_ROUNDS})");
-        println!("  so many times the 100,000     {:>10.2}", ratio(many, few));
+        let (many, few) = (Spent::median(&many), Spent::median(&few));
+        println!("read and diagnose              {many}  (medians of {LONG_ROUNDS})");
+        println!("  so many times the 100,000    {}", many.ratio(few));
     }
     Ok(())
+}
+
+/// What a child cost.
+#[derive(Debug, Clone, Copy)]
+struct Spent {
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Spent {
+    fn median(all: &[Self]) -> Self {
+        Self {
+            wall: median(all.iter().map(|spent| spent.wall).collect()),
+            cpu: median(all.iter().map(|spent| spent.cpu).collect()),
+        }
+    }
+
+    fn ratio(self, other: Self) -> String {
+        let of = |one: Duration, other: Duration| one.as_secs_f64() / other.as_secs_f64();
+        format!("{:>10.2}  CPU {:>10.2}", of(self.wall, other.wall), of(self.cpu, other.cpu))
+    }
+}
+
+impl std::fmt::Display for Spent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>10.3?}  CPU {:>10.3?}", self.wall, self.cpu)
+    }
+}
+
+/// CPU time of all children that were waited for, as `/proc` counts it.
+fn cpu_of_children() -> Duration {
+    /// Linux says so to every program on every machine (`USER_HZ`).
+    const TICKS_A_SECOND: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().skip(13).take(2);
+    let ticks: f64 = ticks.filter_map(|field| field.parse::<f64>().ok()).sum();
+    Duration::from_secs_f64(ticks / TICKS_A_SECOND)
 }
 
 /// Reads and diagnoses the first log of a directory; prints the seconds that
@@ -125,7 +168,8 @@ fn read_it(path: &Path) -> Answer<()> {
 }
 
 /// [`read_it`] in a process of its own.
-fn read_apart(path: &Path, say: bool) -> Answer<Duration> {
+fn read_apart(path: &Path, say: bool) -> Answer<Spent> {
+    let before = cpu_of_children();
     let output = Command::new(std::env::current_exe()?).env(READ_ONLY, path).output()?;
     let text = String::from_utf8(output.stdout)?;
     if !output.status.success() {
@@ -135,7 +179,8 @@ fn read_apart(path: &Path, say: bool) -> Answer<Duration> {
     if say {
         println!("{}", what.trim());
     }
-    Ok(Duration::from_secs_f64(seconds.parse()?))
+    let cpu = cpu_of_children().saturating_sub(before);
+    Ok(Spent { wall: Duration::from_secs_f64(seconds.parse()?), cpu })
 }
 
 /// How long a History Server that was just started takes for its first answer
@@ -194,7 +239,7 @@ fn decompress(log: &LogFiles, files: &LocalFiles, command: &str) -> Command {
     shell
 }
 
-fn count_lines(log: &LogFiles, files: &LocalFiles) -> Answer<Duration> {
+fn count_lines(log: &LogFiles, files: &LocalFiles) -> Answer<Spent> {
     timed(decompress(log, files, "| wc -l").stdout(Stdio::null()), &[0])
 }
 
@@ -212,24 +257,20 @@ fn ignis() -> Answer<PathBuf> {
     Ok(Path::new(folder).join("bin/python"))
 }
 
-fn run_ignis(python: &Path, plain: &Path) -> Answer<Duration> {
+fn run_ignis(python: &Path, plain: &Path) -> Answer<Spent> {
     let mut command = Command::new(python);
     command.args(["-c", "from ignis.cli import main; main()", "analyze"]).arg(plain);
     // 1 where it has found something.
     timed(command.args(["--output", "json"]).stdout(Stdio::null()), &[0, 1])
 }
 
-fn timed(command: &mut Command, right: &[i32]) -> Answer<Duration> {
-    let began = Instant::now();
+fn timed(command: &mut Command, right: &[i32]) -> Answer<Spent> {
+    let (before, began) = (cpu_of_children(), Instant::now());
     let status = command.status()?;
     if !status.code().is_some_and(|code| right.contains(&code)) {
         return Err(format!("{command:?}: {status}").into());
     }
-    Ok(began.elapsed())
-}
-
-fn ratio(one: Duration, other: Duration) -> f64 {
-    one.as_secs_f64() / other.as_secs_f64()
+    Ok(Spent { wall: began.elapsed(), cpu: cpu_of_children().saturating_sub(before) })
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

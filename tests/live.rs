@@ -261,7 +261,7 @@ async fn diagnose_asks_servers_too() {
     let (_server, url) = history_server(NEWEST, folder.path());
     runs_of(&url, 1).await;
     let finished = real::diagnose(&[&url, "--format", "json", "--app-id", &app_id]);
-    assert_eq!(finished["applications"][0]["source"], "history_server");
+    assert_eq!(finished["applications"][0]["source"], "event_log", "the server gives its log");
     let rules: Vec<_> = finished["applications"][0]["findings"]
         .as_array()
         .unwrap()

@@ -355,3 +355,40 @@ fn a_folder_that_cannot_be_written_to_is_refused_at_the_start() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("/no/such/folder") && error.contains("--storage.temp-path"), "{error}");
 }
+
+/// Even while it is written the download has no name.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_leaves_nothing_behind() {
+    let chunk = b"PK\x03\x04".repeat(1 << 10);
+    let server = history_server(move |_| {
+        Some(Answer::repeated(chunk.clone(), 10_000, Duration::from_millis(20)))
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_spark-exporter"))
+        .args(["diagnose", &server.url(""), "--storage.temp-path"])
+        .arg(folder.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let files = format!("/proc/{}/fd", program.id());
+    let spooled = || {
+        let files = std::fs::read_dir(&files).into_iter().flatten().flatten();
+        files.filter_map(|file| std::fs::read_link(file.path()).ok()).any(|target| {
+            target.starts_with(folder.path()) && target.to_string_lossy().ends_with(" (deleted)")
+        })
+    };
+    for _ in 0..300 {
+        if spooled() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(spooled(), "a download is under way");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

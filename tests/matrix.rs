@@ -250,6 +250,8 @@ async fn in_azure_s_storage() {
     assert_same(read_remote("az://logs/spark/events", store).await, "Azure's storage");
 }
 
+/// Written there by Spark itself, whose drivers were killed: WebHDFS tells what
+/// they had flushed.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_hdfs_by_webhdfs() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,6 +261,17 @@ async fn in_hdfs_by_webhdfs() {
     hdfs.put(&compacted, "/spark/events/");
     let location = format!("webhdfs://{}/spark/events", hdfs.web);
     assert_same(read_remote(&location, ObjectStoreConfig::default()).await, "HDFS, by WebHDFS");
+}
+
+/// Copied there: of a file that is being written, Hadoop's own protocol tells less
+/// (`src/fetch/files/hdfs.rs` says what).
+#[tokio::test(flavor = "multi_thread")]
+async fn in_hdfs_by_its_own_protocol() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut hdfs = Hdfs::start(folder.path());
+    hdfs.put(logs(), "/spark/events");
+    let location = format!("{}/spark/events", hdfs.hdfs.trim_end_matches('/'));
+    assert_same(read_remote(&location, ObjectStoreConfig::default()).await, "HDFS");
 }
 
 /// Finished jobs and removed executors are gone from it; what is left is the

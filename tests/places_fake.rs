@@ -120,9 +120,12 @@ async fn a_data_node_is_sent_what_the_name_node_gave_and_nothing_of_ours() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_sends_us_back_to_itself_gets_them_again() {
     let redirect = "Location: /gateway/x/webhdfs/data/v1/logs/app-1?_=sealed\r\n";
-    let knox = Fake::start(move |target| match target.contains("/data/v1/") {
-        true => answer("200 OK", "", "the log"),
-        false => answer("307 Temporary Redirect", redirect, ""),
+    let knox = Fake::start(move |target| {
+        if target.contains("/data/v1/") {
+            answer("200 OK", "", "the log")
+        } else {
+            answer("307 Temporary Redirect", redirect, "")
+        }
     })
     .await;
     let location = format!("webhdfs://{}/gateway/x/webhdfs/v1/logs", knox.address);

@@ -28,6 +28,16 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
     if !config.has_sources() {
         writeln!(out, "  no cluster: sources must come from --spark.url or --event-log.dir")?;
     }
+    if config.clusters.iter().any(|cluster| !cluster.history_servers.is_empty()) {
+        let fallback = if config.read.rest_fallback { "" } else { ", never by REST" };
+        writeln!(
+            out,
+            "  logs of History Servers lie in {} while they are read, up to {} of {}{fallback}",
+            config.storage.temp_path().display(),
+            config.limits.concurrent_logs,
+            config.limits.spool_size
+        )?;
+    }
     writeln!(out, "  finished runs keep their series for {}", config.retention.0)?;
     Ok(Outcome::Good)
 }

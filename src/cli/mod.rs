@@ -54,7 +54,9 @@ impl Outcome {
         spark-exporter --config.file /etc/spark-exporter/config.yml\n      \
         several clusters, credentials, thresholds\n  \
         spark-exporter diagnose eventlog_v2_app-20261129101500-0001\n      \
-        what was wrong with one finished application\n\n\
+        what was wrong with one finished application\n  \
+        spark-exporter diagnose https://history.example.org/history/app-20261129101500-0001/jobs/\n      \
+        the same, from its page on a History Server\n\n\
         Documentation: docs/ of the project, docs/configuration.md first."
 )]
 pub struct Cli {

@@ -237,6 +237,9 @@ impl Config {
                 return Err(format!("limits.{name} is 0: nothing could be read"));
             }
         }
+        if limits.spool_size.bytes() == 0 {
+            return Err("limits.spool_size is 0: no History Server's log could be read".to_owned());
+        }
         Ok(())
     }
 
@@ -346,6 +349,7 @@ mod tests {
             ),
             ("intervals: {driver: 1s}", "the least is 10s"),
             ("limits: {series: 0}", "limits.series is 0"),
+            ("limits: {spool_size: 0B}", "limits.spool_size is 0"),
         ] {
             let error = Config::parse(yaml).unwrap().check().unwrap_err();
             assert!(error.contains(part), "{yaml}: {error}");

@@ -14,7 +14,7 @@ pub struct Limits {
     /// them as `concurrent_logs` says may lie in `storage.temp_path` at a
     /// time.
     pub spool_size: Size,
-    /// One line of an event log.
+    /// One line of an event log; up to three are held at a time.
     pub line_size: Size,
     /// One event log, decompressed.
     pub log_size: Size,

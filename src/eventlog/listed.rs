@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::{LogFiles, ReadError, ReadOptions, ReadOutcome, group, read};
 use crate::fetch::files::Files;
-use crate::model::DataQuality;
+use crate::model::{DataQuality, State};
 use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
 
 /// A run as a History Server lists it.
@@ -16,6 +16,10 @@ pub struct Listed {
     pub name: Option<String>,
     pub user: Option<String>,
     pub start: Option<Timestamp>,
+    /// Whether the server says that it has ended, ...
+    pub completed: bool,
+    /// ... and when.
+    pub end: Option<Timestamp>,
 }
 
 /// Reads the log of the listed run from what its server sent. Blocks.
@@ -41,6 +45,13 @@ pub fn read_listed(
         application.user = application.user.take().or_else(|| listed.user.clone());
     }
     application.start = application.start.or(listed.start);
+    // Names may be late: the server has seen the end.
+    if listed.completed {
+        application.end = application.end.or(listed.end);
+        if application.state == State::Running {
+            application.state = State::Unknown;
+        }
+    }
     Ok(outcome)
 }
 
@@ -53,6 +64,8 @@ impl From<(&ApplicationInfo, &ApplicationAttemptInfo)> for Listed {
             name: text(application.name.get()),
             user: text(attempt.spark_user.get()),
             start: attempt.start(),
+            completed: attempt.is_completed(),
+            end: attempt.end(),
         }
     }
 }
@@ -104,6 +117,8 @@ mod tests {
             name: Some("listed".to_owned()),
             user: Some("someone".to_owned()),
             start: Some("2026-11-30T03:00:00Z".parse().expect("a time")),
+            completed: true,
+            end: Some("2026-11-30T03:09:00Z".parse().expect("a time")),
         }
     }
 
@@ -187,6 +202,25 @@ mod tests {
         assert_eq!(read.id.to_string(), "c/app-7/3");
         assert_eq!((read.name.as_str(), read.user.as_deref()), ("listed", Some("someone")));
         assert_eq!(read.start, run.start);
+    }
+
+    /// A running one would be held for ever.
+    #[test]
+    fn what_the_server_lists_as_ended_does_not_run() {
+        let text = plain();
+        let lines: Vec<&str> =
+            text.lines().filter(|line| !line.contains("ListenerApplicationEnd")).collect();
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        writer.start_file("app-1.inprogress", SimpleFileOptions::default()).expect("into memory");
+        writer.write_all((lines.join("\n") + "\n").as_bytes()).expect("into memory");
+        let bytes = writer.finish().expect("into memory").into_inner();
+        let zip = ZipFiles::new(bytes, "x", std::time::SystemTime::UNIX_EPOCH).expect("a zip");
+        let ended = listed("app-1", None);
+        let read = application(&zip, &ended).expect("readable");
+        assert_eq!((read.state, read.end), (State::Unknown, ended.end));
+        let going = Listed { completed: false, end: None, ..ended };
+        let read = application(&zip, &going).expect("readable");
+        assert_eq!((read.state, read.end), (State::Running, None));
     }
 
     #[test]

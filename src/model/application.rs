@@ -43,9 +43,9 @@ impl fmt::Display for RunId {
 pub enum Source {
     /// REST API of the driver's own UI.
     Driver,
-    /// REST API of a History Server.
+    /// REST API of a History Server, where it did not send the log.
     HistoryServer,
-    /// An event log in a directory.
+    /// An event log, in a directory or bucket or as a History Server sent it.
     EventLog,
 }
 

@@ -189,8 +189,18 @@ pub(crate) fn standalone(version: &str) -> (Cluster, String) {
 
 /// A History Server over `directory`, and its URL.
 pub(crate) fn history_server(version: &str, directory: &Path) -> (Program, String) {
+    history_server_at(version, directory, None)
+}
+
+/// The same on a port that is known to be free.
+pub(crate) fn history_server_at(
+    version: &str,
+    directory: &Path,
+    port: Option<&str>,
+) -> (Program, String) {
     let mut command = spark_script("cluster", version);
     command.args(["history", "--spark", version, "--log-dir"]).arg(directory);
+    command.args(port.iter().flat_map(|port| ["--port", port]));
     let program = Program::start(command, "the History Server", false);
     let within = Duration::from_mins(2);
     let url = program.value("history", within);

@@ -29,9 +29,9 @@ use session::Session;
 #[command(after_help = "Exit status: 0 nothing at or above --fail-on, 1 something, \
     2 something could not be read.")]
 pub struct Diagnose {
-    /// Event logs, directories of them, zips saved from a History Server, or
-    /// URLs of drivers, of History Servers and of an application's page there;
-    /// any of them together
+    /// Event logs, directories or buckets of them (also s3://, hdfs:// and the
+    /// like), zips saved from a History Server, or URLs of drivers, of History
+    /// Servers and of an application's page there; any of them together
     #[arg(value_name = "PATH_OR_URL", required = true)]
     sources: Vec<String>,
     /// Only this application; repeatable
@@ -39,7 +39,8 @@ pub struct Diagnose {
     app_ids: Vec<String>,
     /// Of each directory and History Server only the N latest applications,
     /// latest first [default: all of a directory, 10 of a History Server]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     latest: Option<usize>,
     /// text for a person, json for a program (docs/diagnose-json.md)
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -90,17 +91,22 @@ impl Diagnose {
         let mut session = Session::new(self.common.config()?, &self.common.cluster_name)?;
         let wanted = Wanted { app_ids: self.app_ids.clone(), latest: self.latest };
         let mut work = Vec::new();
+        session.progress = Progress::new(0, 0);
         for source in &self.sources {
+            session.progress.looking_at(source);
             match plan::plan(source, &wanted, &session) {
                 Ok(found) => work.extend(found),
                 Err(error) => work.push(Work::Fault(format!("{error:#}"))),
             }
         }
+        session.progress.end();
         let terminal = io::stdout().is_terminal();
         // A document is written in pieces that the bar would cut apart.
-        if !(terminal && self.format == Format::Json) {
-            session.progress = Progress::new(work.iter().map(Work::bytes).sum(), work.len());
-        }
+        session.progress = if terminal && self.format == Format::Json {
+            Progress::hidden()
+        } else {
+            Progress::new(work.iter().map(Work::bytes).sum(), work.len())
+        };
         let threads = session.config.limits.concurrent_logs;
         let style = Style {
             format: self.format,

@@ -47,10 +47,17 @@ impl Progress {
         Self { bar, applications, begun: Arc::default() }
     }
 
+    /// What is in this place is found out.
+    pub(super) fn looking_at(&self, source: &str) {
+        // Secrets in what was typed are refused only when it is looked at.
+        let shown = source.split(['?', '@']).next_back().filter(|_| !source.contains('?'));
+        self.bar.set_message(format!("looking at {}", clean(shown.unwrap_or("a URL"))));
+    }
+
     /// This one is begun.
     pub(super) fn reading(&self, what: &str) {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-        let what: String = what.chars().filter(|c| !c.is_control()).collect();
+        let what = clean(what);
         self.bar.set_message(match self.applications {
             0 | 1 => what,
             all => format!("{begun} of {all}: {what}"),
@@ -78,6 +85,10 @@ impl Progress {
     pub(super) fn counting(&self, files: Arc<dyn Files>) -> Counting {
         Counting { files, bar: self.bar.clone() }
     }
+}
+
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 #[derive(Debug)]

@@ -136,7 +136,15 @@ fn of_server(
         Ok(zip) => {
             let listed = Listed::from((application, attempt));
             match eventlog::read_listed(&zip, &listed, &options(session)) {
-                Ok(outcome) => return Ok(outcome.application),
+                Ok(outcome) => {
+                    if !attempt.is_completed() {
+                        session.progress.complain(&format!(
+                            "{} runs: its log was read as far as the server has it",
+                            application.id.get()
+                        ));
+                    }
+                    return Ok(outcome.application);
+                }
                 Err(error) => (error.to_string(), true),
             }
         }
@@ -157,4 +165,38 @@ fn slim(mut application: Application) -> Application {
         stage.timeline = None;
     }
     application
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Limits};
+    use crate::fetch::files::LocalFiles;
+
+    fn read(path: &str, limits: Limits) -> Vec<anyhow::Result<Read>> {
+        let files: Arc<dyn Files> = Arc::new(LocalFiles::at(path.as_ref()).expect("there"));
+        let log = eventlog::scan(&*files).expect("a listing").logs.remove(0);
+        let config = Config { limits, ..Config::default() };
+        let session = Session::new(config, "c").expect("a session");
+        Work::RemoteZip { files, log }.read(&session)
+    }
+
+    /// As from a bucket: from its beginning to its end, into a file.
+    #[test]
+    fn a_zip_that_lies_elsewhere_is_downloaded_first() {
+        let path = "tests/fixtures/zip/attempts-4.3.0.zip";
+        let ids: Vec<String> = read(path, Limits::default())
+            .into_iter()
+            .map(|read| read.expect("readable"))
+            .inspect(|read| assert!(read.place.contains("attempts-4.3.0.zip!/"), "{}", read.place))
+            .map(|read| read.run.application.id.to_string())
+            .collect();
+        assert_eq!(ids, ["c/local-1796009084799/1", "c/local-1796009084799/2"]);
+
+        let limits = Limits { spool_size: "1KiB".parse().expect("a size"), ..Limits::default() };
+        let read = read(path, limits);
+        let [Err(error)] = read.as_slice() else { panic!("too large, {read:?}") };
+        let error = format!("{error:#}");
+        assert!(error.contains(path) && error.contains("limits.spool_size"), "{error}");
+    }
 }

@@ -37,13 +37,20 @@ pub(super) fn error_class(message: &str) -> Option<String> {
     if let Some(condition) = bracketed(line) {
         return Some(condition);
     }
+    // `... (TID 35) (host executor 1): java.lang.RuntimeException: text`
+    let line = match line.split_once("): ") {
+        Some((_, after)) if line.starts_with("Job aborted due to stage failure") => after,
+        _ => line,
+    };
     let (class, rest) = line.split_once(':').unwrap_or((line, ""));
     if let Some(condition) = bracketed(rest.trim_start()) {
         return Some(condition);
     }
+    // A message may be anything: only what is named as exceptions are.
     let is_class = class.contains('.')
         && class.len() <= LONGEST
-        && class.chars().all(|c| c.is_ascii_alphanumeric() || "._$".contains(c));
+        && class.chars().all(|c| c.is_ascii_alphanumeric() || "._$".contains(c))
+        && ["Exception", "Error", "Failure", "Throwable"].iter().any(|end| class.ends_with(end));
     is_class.then(|| class.to_owned())
 }
 
@@ -64,8 +71,16 @@ mod tests {
                 "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division",
                 Some("DIVIDE_BY_ZERO"),
             ),
+            (
+                "Job aborted due to stage failure: Task 1 in stage 36.0 failed 1 times, most recent \
+                 failure: Lost task 1.0 in stage 36.0 (TID 35) (127.0.0.1 executor 1): \
+                 java.lang.RuntimeException: no such account\n\tat x",
+                Some("java.lang.RuntimeException"),
+            ),
             ("something went wrong: select 1", None),
             ("[select secret] x", None),
+            ("my.secret.word", None),
+            ("my.secret: word", None),
             ("", None),
         ] {
             assert_eq!(error_class(message).as_deref(), expected, "{message}");

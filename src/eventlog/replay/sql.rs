@@ -47,8 +47,6 @@ const MOST_STAGES: usize = 64;
 #[derive(Debug, Clone)]
 struct State {
     execution: SqlExecution,
-    /// Its plan was given up for want of room.
-    given_up: bool,
     /// Spark wrote how it ended (since 3.4): an error or none.
     told: bool,
     /// Accumulators it holds.
@@ -82,7 +80,6 @@ impl<'a> Executions<'a> {
     fn entry(&mut self, id: u64) -> &mut State {
         self.map.entry(id).or_insert_with(|| State {
             execution: SqlExecution::new(id),
-            given_up: false,
             told: false,
             held: HashSet::new(),
         })
@@ -187,7 +184,6 @@ impl<'a> Executions<'a> {
             checks.mark(DataQuality::SqlPlansMissing);
         }
         let state = self.entry(id);
-        state.given_up = false;
         let new = parsed.plan.nodes.len();
         let old = state.execution.plan.replace(parsed.plan).map_or(0, |plan| plan.nodes.len());
         let too_many = state.held.len() > MOST_HELD;
@@ -275,7 +271,6 @@ impl<'a> Executions<'a> {
         let Some(state) = self.map.get_mut(&id) else { return };
         if let Some(plan) = state.execution.plan.take() {
             self.nodes = self.nodes.saturating_sub(plan.nodes.len());
-            state.given_up = true;
         }
         for accumulator in state.held.drain() {
             self.accumulators.release(accumulator);

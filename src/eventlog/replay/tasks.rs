@@ -146,18 +146,16 @@ impl Replay<'_> {
             self.checks.mark(DataQuality::MissingTaskMetrics);
         }
 
-        // A retry numbers its tasks from 0: without their partitions (before
-        // 3.3) nobody knows which those are.
-        let partition = task_partition(info, id);
-        self.sql.accumulators.task_ended(
-            EndedTask {
+        if !resubmitted {
+            let ended = EndedTask {
                 stage: id,
-                partition,
+                partition: task_partition(info, id),
                 id: info.id.count().unwrap_or_default(),
                 succeeded: failure.is_none(),
-            },
-            |call| info.accumulables.each(call),
-        );
+            };
+            let accumulators = &mut self.sql.accumulators;
+            accumulators.task_ended(ended, |call| info.accumulables.each(call));
+        }
 
         let end = match failure {
             None => End::Succeeded,
@@ -206,6 +204,8 @@ impl Replay<'_> {
     }
 }
 
+/// A retry numbers its tasks from 0: without their partitions (before 3.3)
+/// nobody knows which those are.
 fn task_partition(info: &TaskInfo<'_>, stage: StageId) -> Option<u32> {
     info.partition.id().or_else(|| info.index.id().filter(|_| stage.attempt == 0))
 }

@@ -23,6 +23,37 @@ fn every_codec_and_layout_tells_the_same() {
     }
 }
 
+/// What is left of a log cut anywhere tells what its lines tell: those of all
+/// blocks that are whole.
+#[test]
+fn a_log_cut_anywhere_keeps_what_came_before() {
+    let logs = super::follow::recorded();
+    let plain = &logs[0].1;
+    for (codec, bytes) in &logs {
+        let (mut told, mut most) = (0, 0);
+        for cut in (10..bytes.len()).step_by(bytes.len() / 50) {
+            match try_read(&bytes[..cut]) {
+                Ok(outcome) => {
+                    let size = outcome.statistics.bytes_decompressed as usize;
+                    assert!(size >= most, "{codec} at {cut}");
+                    most = size;
+                    let mut expected = try_read(&plain[..size]).expect("a log").application;
+                    // Whether a block is cut is told only by the codec.
+                    expected.data_quality.clone_from(&outcome.application.data_quality);
+                    assert_eq!(outcome.application, expected, "{codec} at {cut}");
+                    told += 1;
+                }
+                Err(error) => {
+                    assert!(["damaged", "no_events"].contains(&error.reason()), "{codec}: {error}");
+                }
+            }
+        }
+        assert!(told >= 10, "{codec}: {told} parts tell something");
+        // All but the block that was cut: of lz4 and lzf up to 64 KiB.
+        assert!(most + 70_000 > plain.len(), "{codec}: {most} of {}", plain.len());
+    }
+}
+
 #[test]
 fn compaction_keeps_the_name_and_changes_the_codec() {
     let [zstd, lz4] = ["zstd-compacted", "lz4-compacted-as-zstd"].map(recorded);

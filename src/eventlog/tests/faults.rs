@@ -147,11 +147,16 @@ fn two_attempts_of_one_application_are_two_logs() {
             "\"Timestamp\":1000",
             &format!("\"App Attempt ID\":\"{attempt}\",\"Timestamp\":{start}"),
         );
-        lines.push_str(&format!("{{\"Event\":\"SparkListenerExecutorAdded\",\"Timestamp\":{},\"Executor ID\":\"1\",\"Executor Info\":{{\"Host\":\"h\",\"Total Cores\":2}}}}\n", start + 2_000));
+        let added = start + 2_000;
+        let mut event = |text: String| {
+            lines.push_str(&text);
+            lines.push('\n');
+        };
+        event(format!(
+            r#"{{"Event":"SparkListenerExecutorAdded","Timestamp":{added},"Executor ID":"1"}}"#
+        ));
         if let Some(end) = end {
-            lines.push_str(&format!(
-                "{{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":{end}}}\n"
-            ));
+            event(format!(r#"{{"Event":"SparkListenerApplicationEnd","Timestamp":{end}}}"#));
         }
         fs::write(directory.path().join(format!("app-1_{attempt}")), lines).expect("written");
     }

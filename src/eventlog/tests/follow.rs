@@ -104,7 +104,7 @@ fn follower() -> Follower {
 }
 
 /// One run in each codec, as Spark's own writers wrote it.
-fn recorded() -> Vec<(&'static str, Vec<u8>)> {
+pub(super) fn recorded() -> Vec<(&'static str, Vec<u8>)> {
     ["none", "zstd", "lz4", "snappy", "lzf"]
         .into_iter()
         .map(|codec| {

@@ -86,6 +86,8 @@ fn the_last_plan_with_what_its_nodes_counted() {
         event("SQLAdaptiveExecutionUpdate", &format!(r#""executionId":7,"sparkPlanInfo":{last}"#)),
         task(3, 1, "Success", &[(20, 40), (11, 7)]),
         task(3, 2, "TaskKilled", &[(20, -3)]),
+        // Its output was lost: told again, and no work.
+        task(3, 1, "Resubmitted", &[(20, 40)]),
         event(
             "DriverAccumUpdates",
             r#""executionId":7,"accumUpdates":[[30,2],[30,-1],[98,4],[30]]"#,
