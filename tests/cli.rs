@@ -174,8 +174,45 @@ fn check_config_says_what_a_file_means_or_where_it_is_wrong() {
     let (status, _, error) = check("clusters:\n- name: a\n  urls: ['http://me:hunter2@x:4040']\n");
     assert_eq!(status, 2);
     assert!(!error.contains("hunter2"), "{error}");
+    let (status, out, _) = check(
+        "clusters:\n- name: a\n  event_log_dirs: [/mnt/logs, 'webhdfs://nn:9870/logs']\n  \
+         webhdfs: {user: spark}\n",
+    );
+    assert_eq!(status, 0);
+    assert!(
+        out.contains("2 places of event logs") && out.contains("/mnt/logs (a directory)"),
+        "{out}"
+    );
+    assert!(out.contains("webhdfs://nn:9870/logs (WebHDFS, as user spark"), "{out}");
+    let (status, _, error) = check(
+        "clusters:\n- name: a\n  event_log_dirs: [/x]\n  \
+         object_store: {options: {aws_secret_access_key: hunter2}}\n",
+    );
+    assert_eq!(status, 2);
+    assert!(error.contains("secret_files") && !error.contains("hunter2"), "{error}");
     let output = run(&["check-config", "no/such/file"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_location_with_a_secret_is_refused_and_not_repeated() {
+    for location in ["s3://key:hunter2@bucket/x", "abfss://c@a.dfs.core.windows.net/x?sig=hunter2"]
+    {
+        let output = run(&["--event-log.dir", location]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("--event-log.dir") && error.contains("object_store"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+#[cfg(not(feature = "s3"))]
+#[test]
+fn a_store_that_is_not_built_in_is_said_at_the_start() {
+    let output = run(&["--event-log.dir", "s3://bucket/x"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--features s3"), "{error}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ async fn bad_logs_cost_only_themselves() {
         )
     };
     assert_eq!(failures("not_an_event_log"), Some(1.0));
-    assert_eq!(failures("damaged"), Some(1.0));
+    assert_eq!(failures("unsupported_codec"), Some(1.0));
     // The two that cannot be read, and the link to nowhere.
     assert_eq!(
         value(&text, "spark_exporter_applications_skipped{reason=\"unreadable\"} "),

@@ -49,6 +49,8 @@ impl Outcome {
         watch one running application\n  \
         spark-exporter --spark.url https://history.example.org --event-log.dir /mnt/spark-events\n      \
         watch what a History Server lists and what a directory holds\n  \
+        spark-exporter --event-log.dir s3://logs/spark-events\n      \
+        watch what a bucket holds, running applications too\n  \
         spark-exporter --config.file /etc/spark-exporter/config.yml\n      \
         several clusters, credentials, thresholds\n  \
         spark-exporter diagnose eventlog_v2_app-20261129101500-0001\n      \

@@ -29,7 +29,7 @@ pub struct Serve {
     /// Where event logs lie: a directory, or s3://, gs://, abfss://, hdfs://,
     /// webhdfs:// with bucket or server and path; repeatable
     #[arg(long = "event-log.dir", value_name = "DIR_OR_URL")]
-    event_log_dirs: Vec<Location>,
+    event_log_dirs: Vec<String>,
     /// Where /metrics and the page are served
     #[arg(long = "web.listen-address", value_name = "ADDRESS", default_value = ":10404")]
     listen_address: String,
@@ -73,6 +73,7 @@ impl Serve {
         if self.lookback.is_some() {
             config.read.lookback = self.lookback;
         }
+        let locations = self.locations()?;
         if !(self.spark_urls.is_empty() && self.event_log_dirs.is_empty()) {
             let name = &self.common.cluster_name;
             if !config.clusters.iter().any(|cluster| cluster.name == *name) {
@@ -80,7 +81,7 @@ impl Serve {
             }
             for cluster in config.clusters.iter_mut().filter(|cluster| cluster.name == *name) {
                 cluster.urls.extend_from_slice(&self.spark_urls);
-                cluster.event_log_dirs.extend_from_slice(&self.event_log_dirs);
+                cluster.event_log_dirs.extend_from_slice(&locations);
             }
         }
         if !config.has_sources() {
@@ -97,6 +98,15 @@ impl Serve {
             Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes()).check()?;
         }
         Ok(config)
+    }
+
+    /// Parsed here and not by clap, which would repeat a refused value with
+    /// whatever secret is in it.
+    fn locations(&self) -> anyhow::Result<Vec<Location>> {
+        let parse = |text: &String| {
+            text.parse().map_err(|why: String| anyhow::anyhow!("--event-log.dir: {why}"))
+        };
+        self.event_log_dirs.iter().map(parse).collect()
     }
 }
 
