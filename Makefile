@@ -32,6 +32,7 @@ check: ## Format, lints, licences: no test, no network but crates.io
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
 	cargo test --locked --all-features --no-fail-fast
+	cargo test --locked --test cli  # without the features, as `make demo` builds it
 
 bench: ## The figures of benches/README.md, as ratios in one run
 	EVENT_LOGS=$$(benches/make_many_tasks) \

@@ -206,6 +206,19 @@ fn a_location_with_a_secret_is_refused_and_not_repeated() {
     }
 }
 
+#[test]
+fn the_address_of_a_server_with_a_secret_is_refused_and_not_repeated() {
+    let url = "http://me:hunter2@history:18080";
+    for arguments in [&["--spark.url", url][..], &["diagnose", url]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("basic_auth"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+/// `make test` runs this file without features, too.
 #[cfg(not(feature = "s3"))]
 #[test]
 fn a_store_that_is_not_built_in_is_said_at_the_start() {

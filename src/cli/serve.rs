@@ -1,5 +1,6 @@
 //! The daemon: what `spark-exporter` does without a command.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -25,7 +26,7 @@ pub struct Serve {
     /// A driver UI or a History Server, whichever it turns out to be, with
     /// its path prefix if it has one; repeatable
     #[arg(long = "spark.url", value_name = "URL")]
-    spark_urls: Vec<ServerUrl>,
+    spark_urls: Vec<String>,
     /// Where event logs lie: a directory, or s3://, gs://, abfss://, hdfs://,
     /// webhdfs:// with bucket or server and path; repeatable
     #[arg(long = "event-log.dir", value_name = "DIR_OR_URL")]
@@ -73,14 +74,15 @@ impl Serve {
         if self.lookback.is_some() {
             config.read.lookback = self.lookback;
         }
-        let locations = self.locations()?;
+        let urls: Vec<ServerUrl> = parsed("--spark.url", &self.spark_urls)?;
+        let locations: Vec<Location> = parsed("--event-log.dir", &self.event_log_dirs)?;
         if !(self.spark_urls.is_empty() && self.event_log_dirs.is_empty()) {
             let name = &self.common.cluster_name;
             if !config.clusters.iter().any(|cluster| cluster.name == *name) {
                 config.clusters.push(Cluster { name: name.clone(), ..Cluster::default() });
             }
             for cluster in config.clusters.iter_mut().filter(|cluster| cluster.name == *name) {
-                cluster.urls.extend_from_slice(&self.spark_urls);
+                cluster.urls.extend_from_slice(&urls);
                 cluster.event_log_dirs.extend_from_slice(&locations);
             }
         }
@@ -99,15 +101,13 @@ impl Serve {
         }
         Ok(config)
     }
+}
 
-    /// Parsed here and not by clap, which would repeat a refused value with
-    /// whatever secret is in it.
-    fn locations(&self) -> anyhow::Result<Vec<Location>> {
-        let parse = |text: &String| {
-            text.parse().map_err(|why: String| anyhow::anyhow!("--event-log.dir: {why}"))
-        };
-        self.event_log_dirs.iter().map(parse).collect()
-    }
+/// Parsed here and not by clap, which would repeat a refused value with
+/// whatever secret is in it.
+fn parsed<T: FromStr<Err = String>>(flag: &str, texts: &[String]) -> anyhow::Result<Vec<T>> {
+    let parse = |text: &String| text.parse().map_err(|why| anyhow::anyhow!("{flag}: {why}"));
+    texts.iter().map(parse).collect()
 }
 
 async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyhow::Result<()> {

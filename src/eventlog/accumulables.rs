@@ -50,7 +50,13 @@ pub(super) fn shorten(list: &str, out: &mut String) -> Option<()> {
         rest = object[end + 1..].strip_prefix(',').unwrap_or(&object[end + 1..]);
         let object = &object[..end];
         if !object.ends_with(METADATA) {
-            continue;
+            // Spark's own end with a flag; what ends otherwise was cut at a
+            // brace within a name or value.
+            let flag = object.ends_with(":true") || object.ends_with(":false");
+            if flag || object.ends_with(|last: char| last.is_ascii_digit()) {
+                continue;
+            }
+            return None;
         }
         let (id, named) = digits(object)?;
         let named = named.strip_prefix(NAME)?;
@@ -236,12 +242,12 @@ mod tests {
 
     #[test]
     fn both_ways_tell_the_same() {
-        let list = [OWN, ROWS, BLOCKS, USER, SIZE, OWN].join(",");
+        let list = [OWN, ROWS, BLOCKS, SIZE, OWN].join(",");
         let text = short(&list).expect("Spark's layout");
         assert_eq!(text, "66=12 7=-1 ");
         let quoted = format!("\"{text}\"");
         let short: SqlUpdates<'_> = serde_json::from_str(&quoted).expect("a text");
-        let whole = format!("[{list}]");
+        let whole = format!("[{list},{USER}]");
         let listed: SqlUpdates<'_> = serde_json::from_str(&whole).expect("a list");
         assert_eq!(pairs(&short), [(66, 12), (7, -1)]);
         assert_eq!(pairs(&listed), pairs(&short));
@@ -258,6 +264,8 @@ mod tests {
             &ROWS.replace("\"12\"", "12"),
             &ROWS.replace("{\"ID\"", "{ \"ID\""),
             &ROWS.replace("number of", "number \\\"of\\\""),
+            &ROWS.replace("number of", "number of }"),
+            USER,
             &ROWS[..40],
         ] {
             assert_eq!(short(other), None, "{other}");
