@@ -8,6 +8,8 @@
 //! (`.../webhdfs/v1/...`) is taken by its word, which is what Knox needs.
 
 mod answer;
+mod ask;
+mod open;
 
 use std::fmt;
 use std::io::{self, Read};
@@ -15,23 +17,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use http::StatusCode;
-use http::header::{ACCEPT, HOST, LOCATION};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Url};
 use tokio::runtime::Handle;
 
-use self::answer::{Page, RemoteException};
-use super::stream::{self, Begin, Pieces, STALL};
+use self::answer::Page;
+use self::ask::{Refusal, client};
+use super::stream::{self, Begin, Pieces};
 use super::tree::Tree;
 use super::{Access, Entry, EntryKind, Files, FilesError, FilesErrorKind, Listing, MOST_ENTRIES};
-use crate::config::{RemoteLocation, Scheme, host_and_port};
+use crate::config::{RemoteLocation, Scheme};
 use crate::fetch::credentials::Credentials;
-use crate::fetch::tls::{AlwaysHost, Tls};
+use crate::fetch::tls::Tls;
 
-/// A page of a listing holds a thousand entries of some 400 bytes; an old
-/// NameNode sends all of a directory at once.
-const MOST_LISTING: usize = 128 << 20;
 const API: &str = "webhdfs/v1";
 
 /// What lies under a directory of HDFS.
@@ -187,262 +186,12 @@ impl WebHdfs {
         })
     }
 
-    /// Asks the NameNode that answered last, then the others.
-    async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<Response, Refusal> {
-        let inner = &*self.0;
-        let mut first: Option<Refusal> = None;
-        for turn in 0..inner.servers.len() {
-            let number = (inner.active.load(Ordering::Relaxed) + turn) % inner.servers.len();
-            let server = &inner.servers[number];
-            let answer: Result<Response, Refusal> = match self.send(server, path, query).await {
-                Ok(response) if response.status() == StatusCode::FORBIDDEN => {
-                    match self.refusal(path, response).await {
-                        Refusal::Standby(error) => Err(Refusal::Standby(error)),
-                        other => return Err(other),
-                    }
-                }
-                Ok(response) => {
-                    inner.active.store(number, Ordering::Relaxed);
-                    return Ok(response);
-                }
-                Err(error) => Err(Refusal::Error(error)),
-            };
-            if let Err(refusal) = answer {
-                first.get_or_insert(refusal);
-            }
-        }
-        Err(first.unwrap_or_else(|| {
-            Refusal::Error(self.error(path, FilesErrorKind::Other, "no server".to_owned()))
-        }))
-    }
-
-    async fn send(
-        &self,
-        server: &Server,
-        path: &str,
-        query: &[(&str, &str)],
-    ) -> Result<Response, FilesError> {
-        let inner = &*self.0;
-        let mut url = server.api.clone();
-        // An http URL always has a path: `Err` cannot happen here.
-        if let Ok(mut segments) = url.path_segments_mut() {
-            let whole = inner.root.split('/').chain(path.split('/'));
-            segments.extend(whole.filter(|part| !part.is_empty()));
-        }
-        {
-            let mut pairs = url.query_pairs_mut();
-            pairs.extend_pairs(query);
-            if let Some(user) = &inner.user {
-                pairs.append_pair("user.name", user);
-            }
-        }
-        let host = host_and_port(&url);
-        let mut request = match &server.name {
-            Some(name) if url.set_host(Some(name)).is_ok() => {
-                server.client.get(url).header(HOST, host)
-            }
-            _ => server.client.get(url),
-        };
-        request = request.header(ACCEPT, "application/json, */*");
-        let request = inner.credentials.apply(request).await.map_err(|what| {
-            let what = format!("not asked, the credentials cannot be read: {what}");
-            self.error(path, FilesErrorKind::Other, what)
-        })?;
-        self.response(path, &host_and_port(&server.api), request).await
-    }
-
-    async fn response(
-        &self,
-        path: &str,
-        host: &str,
-        request: reqwest::RequestBuilder,
-    ) -> Result<Response, FilesError> {
-        match tokio::time::timeout(STALL, request.send()).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => {
-                let message = answer::no_answer(host, error);
-                Err(self.error(path, FilesErrorKind::Other, message))
-            }
-            Err(_) => Err(self.stalled(path, host)),
-        }
-    }
-
-    /// Begins to read a file: from the server itself, or from the DataNode it
-    /// sends us to.
-    async fn begin(&self, path: &str, from: u64) -> Result<Pieces, Refusal> {
-        self.begin_at(path, from, from).await.map(|(pieces, _)| pieces)
-    }
-
-    /// The NameNode is asked for byte `known`, the DataNode for `from`. Gives
-    /// back what comes, and from which byte on: of a redirect whose words are
-    /// hidden (Knox) it is `known`.
-    async fn begin_at(&self, path: &str, known: u64, from: u64) -> Result<(Pieces, u64), Refusal> {
-        let offset = known.to_string();
-        let open: &[(&str, &str)] =
-            if known == 0 { &[("op", "OPEN")] } else { &[("op", "OPEN"), ("offset", &offset)] };
-        let mut at = known;
-        let path = if self.is_root(path) { "" } else { path };
-        let mut response = self.ask(path, open).await?;
-        if response.status().is_redirection() {
-            (response, at) =
-                self.follow(path, &response, known, from).await.map_err(Refusal::Error)?;
-        }
-        if response.status() != StatusCode::OK {
-            return Err(self.refusal(path, response).await);
-        }
-        let pieces =
-            response.bytes_stream().map(|piece| piece.map_err(|error| answer::broken(&error)));
-        Ok((pieces.boxed(), at))
-    }
-
-    async fn follow(
-        &self,
-        path: &str,
-        redirect: &Response,
-        known: u64,
-        from: u64,
-    ) -> Result<(Response, u64), FilesError> {
-        let inner = &*self.0;
-        let server = &inner.servers[inner.active.load(Ordering::Relaxed) % inner.servers.len()];
-        let wrong = |what: &str| self.error(path, FilesErrorKind::Other, what.to_owned());
-        let mut target = redirect
-            .headers()
-            .get(LOCATION)
-            .and_then(|target| target.to_str().ok())
-            .and_then(|target| server.api.join(target).ok())
-            .ok_or_else(|| wrong("the server sends us on to nowhere"))?;
-        let host = host_and_port(&target);
-        if server.api.scheme() == "https" && target.scheme() != "https" {
-            return Err(wrong(
-                "the NameNode sends us on from https to http, where what it put into the address \
-                 could be read by others: set dfs.http.policy to HTTPS_ONLY, or use webhdfs://",
-            ));
-        }
-        if !matches!(target.scheme(), "http" | "https") {
-            return Err(wrong("the server sends us on to an address that is not HTTP"));
-        }
-        let at = if from != known && replace_offset(&mut target, from) { from } else { known };
-        let same = target.scheme() == server.api.scheme() && host == host_and_port(&server.api);
-        let request = match (&server.name, same) {
-            (Some(name), true) => {
-                let mut renamed = target.clone();
-                let request = match renamed.set_host(Some(name)) {
-                    Ok(()) => server.client.get(renamed).header(HOST, &host),
-                    Err(_) => server.client.get(target),
-                };
-                inner.credentials.apply(request).await
-            }
-            (None, true) => inner.credentials.apply(server.client.get(target)).await,
-            (_, false) => Ok(inner.data.get(target)),
-        };
-        let request = request.map_err(|what| wrong(&what))?;
-        let response = self.response(path, &host, request).await.map_err(|mut error| {
-            if !same {
-                error.message.push_str(
-                    " (a DataNode, to which the NameNode sends whoever reads: it must be \
-                     reachable from here too, or go through HttpFS or Knox)",
-                );
-            }
-            error
-        })?;
-        Ok((response, at))
-    }
-
-    /// A body, up to a limit.
-    async fn whole(&self, path: &str, response: Response) -> Result<Vec<u8>, Refusal> {
-        let error = |what| Refusal::Error(self.error(path, FilesErrorKind::Other, what));
-        let mut body = Vec::new();
-        let mut pieces = response.bytes_stream();
-        loop {
-            match tokio::time::timeout(STALL, pieces.next()).await {
-                Ok(None) => return Ok(body),
-                Ok(Some(Ok(piece))) if body.len() + piece.len() <= MOST_LISTING => {
-                    body.extend_from_slice(&piece);
-                }
-                Ok(Some(Ok(_))) => {
-                    return Err(error(format!(
-                        "the listing is longer than {} MiB, the most that is read: remove old \
-                         logs, or give a directory below",
-                        MOST_LISTING >> 20
-                    )));
-                }
-                Ok(Some(Err(broken))) => return Err(error(answer::broken(&broken))),
-                Err(_) => return Err(error(format!("nothing came for {} s", STALL.as_secs()))),
-            }
-        }
-    }
-
-    /// The error of an answer that is not what was asked for.
-    async fn refusal(&self, path: &str, response: Response) -> Refusal {
-        let status = response.status();
-        let negotiate = answer::wants_kerberos(response.headers());
-        let mut body = Vec::new();
-        let mut pieces = response.bytes_stream();
-        while body.len() < 4_096
-            && let Ok(Some(Ok(piece))) = tokio::time::timeout(STALL, pieces.next()).await
-        {
-            body.extend_from_slice(&piece);
-        }
-        let exception = RemoteException::parse(&body);
-        let (kind, message) = answer::explain(
-            status,
-            exception.as_ref(),
-            &body,
-            negotiate,
-            self.0.authorized,
-            self.0.user.as_deref(),
-        );
-        let error = self.error(path, kind, message);
-        match exception {
-            Some(exception) if exception.is("StandbyException") => Refusal::Standby(error),
-            Some(exception) if exception.is_unknown_operation() => Refusal::UnknownOperation(error),
-            Some(exception) => match exception.beyond_end() {
-                Some(length) => Refusal::BeyondEnd { length, error },
-                None => Refusal::Error(error),
-            },
-            None => Refusal::Error(error),
-        }
-    }
-
     fn is_root(&self, path: &str) -> bool {
         self.0.single.load(Ordering::Relaxed) && self.0.root.rsplit('/').next() == Some(path)
     }
 
     fn error(&self, path: &str, kind: FilesErrorKind, message: String) -> FilesError {
         FilesError { place: self.display(path), kind, message }
-    }
-
-    fn stalled(&self, path: &str, host: &str) -> FilesError {
-        let message = format!(
-            "{host} did not answer for {} s; check that it runs and can be reached",
-            STALL.as_secs()
-        );
-        self.error(path, FilesErrorKind::Other, message)
-    }
-}
-
-/// Why a server did not do what it was asked.
-enum Refusal {
-    /// It is the NameNode that does not answer questions now.
-    Standby(FilesError),
-    UnknownOperation(FilesError),
-    /// The file ends before the byte that was asked for, as far as the
-    /// NameNode knows: at `length`.
-    BeyondEnd {
-        length: u64,
-        error: FilesError,
-    },
-    Error(FilesError),
-}
-
-impl Refusal {
-    fn into_error(self) -> FilesError {
-        match self {
-            Self::Standby(error)
-            | Self::UnknownOperation(error)
-            | Self::BeyondEnd { error, .. }
-            | Self::Error(error) => error,
-        }
     }
 }
 
@@ -505,34 +254,4 @@ impl WebHdfs {
     fn reader(&self, from: u64, pieces: Pieces, begin: Begin) -> Box<dyn Read + Send> {
         stream::reader(&self.0.runtime, from, self.0.most_bytes, pieces, begin)
     }
-}
-
-/// Asks for another byte; `false` where the address does not say for which.
-fn replace_offset(url: &mut Url, offset: u64) -> bool {
-    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-    if !pairs.iter().any(|(key, _)| key == "offset") {
-        return false;
-    }
-    let mut query = url.query_pairs_mut();
-    query.clear();
-    for (key, value) in pairs {
-        let value = if key == "offset" { offset.to_string() } else { value };
-        query.append_pair(&key, &value);
-    }
-    true
-}
-
-fn client(tls: &Tls, always_host: Option<String>) -> Result<Client, String> {
-    let mut builder = Client::builder()
-        .user_agent(concat!("spark-exporter/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .no_gzip()
-        .connect_timeout(Duration::from_secs(10))
-        .read_timeout(STALL);
-    if let Some(host) = always_host {
-        builder = builder.dns_resolver(Arc::new(AlwaysHost(host))).http1_only();
-    }
-    tls.apply(builder).build().map_err(|error| format!("no HTTP client: {error}"))
 }
