@@ -24,7 +24,13 @@ pub fn decompress(codec: &str, bytes: &[u8]) {
     let pieces = usize::from(*pieces) + 1;
     let whole = run(codec, bytes, bytes.len().max(1), 1 << 16);
     let in_pieces = run(codec, bytes, pieces, 256 - pieces / 2);
-    assert!(whole.0 == in_pieces.0, "pieces of {pieces} change what comes out");
+    // Of a damaged block zstd itself may give a piece more or less.
+    let damaged = codec == Codec::Zstd && whole.1.is_none();
+    let begins = whole.0.starts_with(&in_pieces.0) || in_pieces.0.starts_with(&whole.0);
+    assert!(
+        whole.0 == in_pieces.0 || (damaged && begins),
+        "pieces of {pieces} change what comes out"
+    );
     assert_eq!(whole.1, in_pieces.1, "pieces of {pieces} change how it ends");
 }
 

@@ -25,7 +25,7 @@ pub struct Listed {
 /// Reads the log of the listed run from what its server sent. Blocks.
 ///
 /// # Errors
-/// As [`read`]; `NoEvents` where there is no log at all.
+/// As [`read()`]; `NoEvents` where there is no log at all.
 pub fn read_listed(
     files: &dyn Files,
     listed: &Listed,

@@ -101,7 +101,7 @@ impl LogsListed {
 #[derive(Debug)]
 pub struct LogFailed {
     pub path: String,
-    /// Of [`super::LOG_FAILURES`].
+    /// Of [`crate::telemetry::LOG_FAILURES`].
     pub reason: &'static str,
     pub message: String,
 }
@@ -120,7 +120,7 @@ impl LogFailed {
 #[derive(Debug)]
 pub struct HistoryRead {
     pub run: String,
-    /// Of [`super::HISTORY_ROUTES`].
+    /// Of [`crate::telemetry::HISTORY_ROUTES`].
     pub route: &'static str,
     /// What the server sent for it, as it came over the wire.
     pub bytes: u64,

@@ -78,7 +78,7 @@ impl IdentityCollision {
 /// Series were left out of one exposition.
 #[derive(Debug)]
 pub struct SeriesDropped {
-    /// Of [`super::SERIES_DROPPED`].
+    /// Of [`crate::telemetry::SERIES_DROPPED`].
     pub reason: &'static str,
     pub count: u64,
 }

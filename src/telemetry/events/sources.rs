@@ -69,7 +69,7 @@ pub struct RequestsCounted {
     pub requests: u64,
     /// Bodies as they came over the wire.
     pub bytes: u64,
-    /// Failed requests by kind, of [`super::FETCH_ERROR_KINDS`].
+    /// Failed requests by kind, of [`crate::telemetry::FETCH_ERROR_KINDS`].
     pub errors: Vec<(&'static str, u64)>,
 }
 
@@ -102,7 +102,7 @@ pub struct CycleFinished {
     pub requests: u64,
     pub bytes: u64,
     /// Applications that this source showed and that are not covered, by
-    /// reason of [`super::SKIPPED`]. Replaces what its last cycle said.
+    /// reason of [`crate::telemetry::SKIPPED`]. Replaces what its last cycle said.
     pub skipped: Vec<(&'static str, u64)>,
 }
 
