@@ -289,6 +289,43 @@ async fn the_daemon_reads_the_log() {
     assert_eq!(exporter.terminate(SOON), 0);
 }
 
+/// With a directory of logs in the same cluster a run is left to it first: one
+/// that turns up there costs the server nothing, any other is asked for later.
+#[tokio::test]
+async fn a_run_is_left_to_the_directory_of_its_log() {
+    let zip = zipped();
+    for (log_is_there, asked_for) in [(true, 0), (false, 1)] {
+        let zip = zip.clone();
+        let server = history_server(move |_| Some(Answer::zip(zip.clone()))).await;
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().join("logs");
+        let recorded = common::recorded("hot_key/3.5.9");
+        std::fs::create_dir_all(&logs).unwrap();
+        for entry in std::fs::read_dir(&recorded).unwrap().filter(|_| log_is_there) {
+            let path = entry.unwrap().path();
+            let copy = logs.join(path.file_name().unwrap());
+            std::fs::copy(&path, copy).unwrap();
+        }
+        let more = "intervals: {history_server: 5s, event_log_dir: 5s}\nread: {lookback: 36500d}\n";
+        let config = settings(folder.path(), &server, "");
+        let text = std::fs::read_to_string(&config).unwrap();
+        let text = text.replace("intervals: {history_server: 5s}\n", more).replace(
+            "- name: a\n",
+            &format!("- name: a\n  event_log_dirs: ['{}']\n", logs.display()),
+        );
+        std::fs::write(&config, text).unwrap();
+        let (exporter, address) = daemon(&["--config.file", &config]);
+        let metrics = format!("{address}/metrics");
+        until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then_some(())).await;
+        assert_eq!(asked(&server, "/logs"), asked_for);
+        if log_is_there {
+            tokio::time::sleep(Duration::from_secs(12)).await;
+            assert_eq!(asked(&server, "/logs"), 0, "also when patience is over");
+        }
+        drop(exporter);
+    }
+}
+
 /// Where it is not given, REST tells; unless that is switched off.
 #[tokio::test]
 async fn rest_is_asked_instead_only_where_it_may_be() {

@@ -4,10 +4,11 @@
 //! (`run`); only where that fails by the REST API, whose first answer about an
 //! application makes the server replay the whole log. Runs are read one after
 //! the other, and never while they run: each growth of their log would make
-//! the next answer another one.
+//! the next answer another one. Where the cluster also has places of logs, a
+//! run is left to them first: read there it costs the server nothing.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -16,7 +17,7 @@ mod run;
 use super::Offer;
 use super::schedule::Pace;
 use super::source::{Cycle, Place};
-use crate::config::ServerUrl;
+use crate::config::{Cluster, ServerUrl};
 use crate::eventlog::Listed;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::RunId;
@@ -38,12 +39,24 @@ const TRIES: u32 = 3;
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     Done,
-    Failed { tries: u32 },
+    Failed {
+        tries: u32,
+    },
+    /// The cluster's places of logs may have it, too.
+    LeftToLogs {
+        since: Instant,
+    },
 }
+
+/// Listings of a place of logs in which a run should have turned up.
+const LISTINGS: u32 = 2;
 
 struct Reader {
     place: Place,
     url: ServerUrl,
+    /// How long a run is left to the cluster's places of logs, where there
+    /// are any.
+    patience: Option<Duration>,
     readings: HashMap<Listed, Reading>,
     latest_end: Option<Timestamp>,
     /// Whether runs of the last list are still to be read: the window must
@@ -58,9 +71,15 @@ struct Reader {
 pub(super) async fn watch(place: Place, url: ServerUrl) {
     let target = place.target(&url);
     let mut pace = Pace::new(place.watcher.config.intervals.history_server.get(), &target.target);
+    let config = &place.watcher.config;
+    let has_logs =
+        |cluster: &&Cluster| cluster.name == *place.cluster && !cluster.event_log_dirs.is_empty();
+    let patience = config.clusters.iter().find(has_logs);
+    let patience = patience.map(|_| config.intervals.event_log_dir.get() * LISTINGS);
     let mut reader = Reader {
         place,
         url,
+        patience,
         readings: HashMap::new(),
         latest_end: None,
         behind: true,
@@ -155,6 +174,17 @@ impl Reader {
         Ok(attempts)
     }
 
+    /// Whether the run may still turn up in a place of logs.
+    fn is_left_to_logs(&mut self, listed: &Listed) -> bool {
+        let Some(patience) = self.patience else { return false };
+        let now = Instant::now();
+        let reading = self.readings.entry(listed.clone());
+        match reading.or_insert(Reading::LeftToLogs { since: now }) {
+            Reading::LeftToLogs { since } => now.duration_since(*since) < patience,
+            Reading::Done | Reading::Failed { .. } => false,
+        }
+    }
+
     /// Reads one run. An error that is the server's, not the run's, ends the
     /// cycle: a connection that breaks at two runs in a row, or the word to
     /// stay away for a while.
@@ -177,6 +207,10 @@ impl Reader {
         }
         if watcher.registry().len() >= watcher.config.limits.applications {
             cycle.skip("limit", 1);
+            return Ok(());
+        }
+        if self.is_left_to_logs(&listed) {
+            cycle.skip("waiting", 1);
             return Ok(());
         }
         match run::read(&self.place, &self.url, application, attempt, cycle).await {
