@@ -294,6 +294,21 @@ proptest! {
     }
 }
 
+/// zstd changed its format until 0.8 and can be built to read the old ones, to
+/// an end that depends on how they are cut. Spark never wrote them.
+#[test]
+fn frames_of_zstd_before_0_8_are_damage() {
+    let text = b"{\"Event\":\"SparkListenerTaskEnd\"}\n";
+    for version in [0x22, 0x25, 0x27] {
+        let bytes = [zstd_frames(text), vec![version, 0xb5, 0x2f, 0xfd, 0x20, 0x3c]].concat();
+        for piece in [1, 7, 1_000] {
+            let (out, end) = decode(&bytes, &[piece], &[50]);
+            assert_eq!(out, text);
+            assert!(end.is_err(), "{version}, {piece}: {end:?}");
+        }
+    }
+}
+
 /// Every block that is whole before a cut is there.
 #[test]
 fn cut_at_any_byte_it_keeps_all_whole_blocks() {
