@@ -16,7 +16,7 @@ use std::io::Read;
 use jiff::Timestamp;
 
 use super::feed::{Feed, Opened};
-use super::layout::{IN_PROGRESS, LogFile, LogFiles};
+use super::layout::{LogFile, LogFiles, finished};
 use super::read::{About, ReadError, ReadOutcome, Reading, open};
 use super::replay::{Hints, Replay};
 use crate::config::Limits;
@@ -134,11 +134,6 @@ impl Follower {
         };
         Ok(Advance { outcome, lines, restarted, ended })
     }
-}
-
-/// The name of a file once nobody writes it any more.
-fn finished(path: &str) -> &str {
-    path.strip_suffix(IN_PROGRESS).unwrap_or(path)
 }
 
 /// Whether nobody writes this file of the log any more.

@@ -54,6 +54,18 @@ pub struct LogFile {
     pub number: u64,
 }
 
+impl LogFiles {
+    /// What the log is called once its application has ended.
+    pub fn finished_path(&self) -> &str {
+        finished(&self.path)
+    }
+}
+
+/// The name of a file once nobody writes it any more.
+pub(super) fn finished(path: &str) -> &str {
+    path.strip_suffix(IN_PROGRESS).unwrap_or(path)
+}
+
 /// What a place holds.
 #[derive(Debug, Default)]
 pub struct Scan {

@@ -7,8 +7,6 @@ use std::time::{Duration, SystemTime};
 use super::follow::{Fate, Followed};
 use crate::eventlog::LogFiles;
 
-/// The end of a log's name while it is written.
-const IN_PROGRESS: &str = ".inprogress";
 /// Listings in which a followed log may be missing: while it is renamed, an
 /// object store may show neither name.
 const MISSING: u64 = 3;
@@ -70,7 +68,7 @@ pub(super) struct Plan {
 
 /// What a log is called before and after its application ended.
 pub(super) fn key(log: &LogFiles) -> String {
-    log.path.strip_suffix(IN_PROGRESS).unwrap_or(&log.path).to_owned()
+    log.finished_path().to_owned()
 }
 
 impl Known {
@@ -182,7 +180,7 @@ mod tests {
             files: Vec::new(),
             bytes: 10,
             modified: at(modified),
-            in_progress: Some(path.ends_with(IN_PROGRESS)),
+            in_progress: Some(path.ends_with(".inprogress")),
             compacted: false,
             missing_files: false,
         }
