@@ -4,7 +4,8 @@
 
 use std::fmt::Write;
 
-use spark_exporter::config::Limits;
+use spark_exporter::config::{Limits, Thresholds};
+use spark_exporter::diagnose::{Rule, about};
 use spark_exporter::metrics::catalogue::{CATALOGUE, Metric, Scope};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
@@ -22,6 +23,61 @@ fn the_page_of_metrics_is_what_the_catalogue_says() {
         "docs/metrics.md is not what the catalogue says: \
          run make docs"
     );
+}
+
+const DIAGNOSTICS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/diagnostics.md");
+const RULES: &str = "<!-- rules: made from src/diagnose/rules by make docs -->\n";
+const END_OF_RULES: &str = "<!-- end of rules -->";
+
+#[test]
+fn the_page_of_rules_is_what_they_say_of_themselves() {
+    let found = std::fs::read_to_string(DIAGNOSTICS).expect("docs/diagnostics.md");
+    let (before, rest) = found.split_once(RULES).expect("where the rules begin");
+    let (_, after) = rest.split_once(END_OF_RULES).expect("where they end");
+    let sections: String = Rule::ALL.into_iter().map(about_rule).collect();
+    let expected = format!("{before}{RULES}\n{sections}{END_OF_RULES}{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(DIAGNOSTICS, &expected).expect("written");
+    } else {
+        assert!(found == expected, "docs/diagnostics.md is not what the rules say: run make docs");
+    }
+}
+
+/// One rule: what it says, its thresholds as they are by default, its
+/// evidence, and the recorded runs that show it.
+fn about_rule(rule: Rule) -> String {
+    let about = about(rule);
+    let name = rule.as_str();
+    let mut out = format!("## {name}\n\n{}\n\n{}\n\n", about.meaning, about.details.trim());
+    let thresholds = serde_json::to_value(Thresholds::default()).expect("thresholds");
+    let own = thresholds[name].as_object().expect("a section of its own");
+    let own: Vec<_> = own.iter().filter(|(key, _)| *key != "enabled").collect();
+    if !own.is_empty() {
+        out.push_str("| threshold | default |\n|---|---|\n");
+        for (key, value) in own {
+            writeln!(out, "| `{key}` | {} |", value.to_string().trim_matches('"'))
+                .expect("written");
+        }
+        out.push('\n');
+    }
+    if !about.evidence.is_empty() {
+        out.push_str("| evidence | |\n|---|---|\n");
+        for (name, meaning) in about.evidence {
+            writeln!(out, "| `{name}` | {meaning} |").expect("written");
+        }
+        out.push('\n');
+    }
+    for (what, runs) in [("Fires in", about.fires), ("Near misses", about.near_misses)] {
+        if !runs.is_empty() {
+            let runs: Vec<String> = runs.iter().map(|run| format!("`{run}`")).collect();
+            writeln!(out, "*{what}* (recorded runs, `examples/logs`): {}.\n", runs.join(", "))
+                .expect("written");
+        }
+    }
+    for (run, verdict) in about.resists {
+        writeln!(out, "*Resists*: in `{run}`, {verdict}.\n").expect("written");
+    }
+    out
 }
 
 fn of(scope: Scope) -> impl Iterator<Item = &'static Metric> {

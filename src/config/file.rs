@@ -280,7 +280,7 @@ fn hint(message: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DataSkew, Straggler};
+    use crate::config::thresholds::{DataSkew, Straggler};
 
     #[test]
     fn everything_that_can_be_said() {

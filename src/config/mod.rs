@@ -8,7 +8,7 @@ mod places;
 mod secret;
 mod server_url;
 mod storage;
-mod thresholds;
+pub mod thresholds;
 mod units;
 
 pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
@@ -20,8 +20,5 @@ pub use secret::Secret;
 pub(crate) use server_url::host_and_port;
 pub use server_url::{Page, ServerUrl};
 pub use storage::Storage;
-pub use thresholds::{
-    Cost, DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay,
-    Spill, StageRetries, Straggler, TaskFailures, Thresholds,
-};
+pub use thresholds::{Cost, Thresholds};
 pub use units::{Size, Span};

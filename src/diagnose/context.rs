@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::executions::{self, ExecutionView};
 use super::numbers::{RunNumbers, StageNumbers};
 use super::replay::Saving;
 use super::supply::{Supplies, Supply};
@@ -20,6 +21,9 @@ pub(super) struct Context<'a> {
     pub(super) supplies: Supplies,
     /// In the order of [`Application::stages`].
     pub(super) stages: Vec<StageView<'a>>,
+    /// In the order of [`Application::sql`].
+    #[allow(dead_code, reason = "the rules about plans are being written")]
+    pub(super) executions: Vec<ExecutionView<'a>>,
     pub(super) totals: RunNumbers,
 }
 
@@ -80,7 +84,8 @@ impl<'a> Context<'a> {
             .or_else(|| duration_of_stages(application))
             .unwrap_or_default()
             .max(Duration::from_millis(1));
-        Self { application, thresholds, run, supplies, stages, totals }
+        let executions = executions::of(application, &stages);
+        Self { application, thresholds, run, supplies, stages, executions, totals }
     }
 
     /// Share of the run.

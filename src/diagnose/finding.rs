@@ -15,27 +15,75 @@ pub enum Rule {
     Spill,
     GcPressure,
     IoBound,
+    ShuffleHeavy,
     Partitioning,
     SchedulingDelay,
+    ColdStart,
+    DriverGap,
+    ApplicationIdle,
+    StuckStage,
+    IdleCores,
     TaskFailures,
     StageRetries,
+    FetchFailures,
+    SpeculationWaste,
     ExecutorLost,
+    Memory,
     JobFailed,
+    ApplicationFailed,
+    Configuration,
+    JoinExplosion,
+    Cartesian,
+    PartialAggregation,
+    CountDistinct,
+    PythonUdf,
+    LargeBroadcast,
+    MissedBroadcast,
+    CacheEvicted,
+    SmallFilesRead,
+    SmallFilesWritten,
+    FullScan,
+    RepeatedSubplan,
+    StreamingBehind,
 }
 
 impl Rule {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 35] = [
         Self::DataSkew,
         Self::Straggler,
         Self::Spill,
         Self::GcPressure,
         Self::IoBound,
+        Self::ShuffleHeavy,
         Self::Partitioning,
         Self::SchedulingDelay,
+        Self::ColdStart,
+        Self::DriverGap,
+        Self::ApplicationIdle,
+        Self::StuckStage,
+        Self::IdleCores,
         Self::TaskFailures,
         Self::StageRetries,
+        Self::FetchFailures,
+        Self::SpeculationWaste,
         Self::ExecutorLost,
+        Self::Memory,
         Self::JobFailed,
+        Self::ApplicationFailed,
+        Self::Configuration,
+        Self::JoinExplosion,
+        Self::Cartesian,
+        Self::PartialAggregation,
+        Self::CountDistinct,
+        Self::PythonUdf,
+        Self::LargeBroadcast,
+        Self::MissedBroadcast,
+        Self::CacheEvicted,
+        Self::SmallFilesRead,
+        Self::SmallFilesWritten,
+        Self::FullScan,
+        Self::RepeatedSubplan,
+        Self::StreamingBehind,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -45,12 +93,36 @@ impl Rule {
             Self::Spill => "spill",
             Self::GcPressure => "gc_pressure",
             Self::IoBound => "io_bound",
+            Self::ShuffleHeavy => "shuffle_heavy",
             Self::Partitioning => "partitioning",
             Self::SchedulingDelay => "scheduling_delay",
+            Self::ColdStart => "cold_start",
+            Self::DriverGap => "driver_gap",
+            Self::ApplicationIdle => "application_idle",
+            Self::StuckStage => "stuck_stage",
+            Self::IdleCores => "idle_cores",
             Self::TaskFailures => "task_failures",
             Self::StageRetries => "stage_retries",
+            Self::FetchFailures => "fetch_failures",
+            Self::SpeculationWaste => "speculation_waste",
             Self::ExecutorLost => "executor_lost",
+            Self::Memory => "memory",
             Self::JobFailed => "job_failed",
+            Self::ApplicationFailed => "application_failed",
+            Self::Configuration => "configuration",
+            Self::JoinExplosion => "join_explosion",
+            Self::Cartesian => "cartesian",
+            Self::PartialAggregation => "partial_aggregation",
+            Self::CountDistinct => "count_distinct",
+            Self::PythonUdf => "python_udf",
+            Self::LargeBroadcast => "large_broadcast",
+            Self::MissedBroadcast => "missed_broadcast",
+            Self::CacheEvicted => "cache_evicted",
+            Self::SmallFilesRead => "small_files_read",
+            Self::SmallFilesWritten => "small_files_written",
+            Self::FullScan => "full_scan",
+            Self::RepeatedSubplan => "repeated_subplan",
+            Self::StreamingBehind => "streaming_behind",
         }
     }
 }
@@ -173,11 +245,30 @@ impl Confidence {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Subject {
     Application,
-    Job { job_id: u32 },
-    Stage { stage_id: u32, stage_attempt_id: u32 },
-    Executor { executor_id: String },
-    Host { host: String },
-    ConfigurationKey { key: String },
+    Job {
+        job_id: u32,
+    },
+    Stage {
+        stage_id: u32,
+        stage_attempt_id: u32,
+    },
+    Executor {
+        executor_id: String,
+    },
+    Host {
+        host: String,
+    },
+    ConfigurationKey {
+        key: String,
+    },
+    SqlExecution {
+        sql_id: u64,
+    },
+    /// `node`: its place in the plan's list of nodes.
+    PlanNode {
+        sql_id: u64,
+        node: u32,
+    },
 }
 
 impl Subject {
@@ -190,6 +281,8 @@ impl Subject {
             Self::Executor { .. } => "executor",
             Self::Host { .. } => "host",
             Self::ConfigurationKey { .. } => "configuration_key",
+            Self::SqlExecution { .. } => "sql_execution",
+            Self::PlanNode { .. } => "plan_node",
         }
     }
 }

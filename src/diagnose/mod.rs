@@ -7,9 +7,11 @@
 //! makes a finding; what mending would save does, and a `replay` of the
 //! stage on its slots says how much that is.
 
+mod about;
 mod context;
 mod cost;
 mod draft;
+mod executions;
 mod finding;
 pub mod humane;
 mod numbers;
@@ -20,18 +22,25 @@ mod stage_numbers;
 mod steps;
 mod supply;
 mod task_list;
+mod time_split;
 mod waiting;
+mod what_if;
 
 #[cfg(test)]
 mod builders;
 #[cfg(test)]
 mod property_tests;
 
+pub use about::{About, about};
 pub use finding::{
     Advice, Cause, Confidence, Evidence, Finding, FindingKind, Impact, Rule, Severity, Subject,
     Unit, Where,
 };
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
+pub use time_split::{BlockedBy, TimePart, TimeSplit};
+pub use what_if::{Scenario, WhatIf};
+
+use std::collections::BTreeMap;
 
 use crate::config::Thresholds;
 use crate::model::Application;
@@ -45,12 +54,21 @@ const MOST_FINDINGS: usize = 1_000;
 pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis {
     let context = context::Context::new(application, thresholds);
     let mut drafts = Vec::new();
-    for rule in rules::ALL {
-        rule(&context, &mut drafts);
+    for (_, find) in rules::ALL {
+        find(&context, &mut drafts);
     }
     let mut findings = cost::settle(&context, drafts);
     let findings_omitted = findings.len().saturating_sub(MOST_FINDINGS) as u64;
     findings.truncate(MOST_FINDINGS);
     let stages = context.stages.iter().map(|view| (view.stage.id, view.numbers)).collect();
-    Diagnosis { findings, findings_omitted, stages, totals: context.totals }
+    Diagnosis {
+        findings,
+        findings_omitted,
+        stages,
+        totals: context.totals,
+        time: time_split::of_application(application),
+        stage_times: BTreeMap::new(),
+        sql_times: BTreeMap::new(),
+        what_if: None,
+    }
 }

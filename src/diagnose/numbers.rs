@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Finding;
+use super::{Finding, TimeSplit, WhatIf};
 use crate::model::StageId;
 
 /// Everything worked out about one run.
@@ -16,6 +16,14 @@ pub struct Diagnosis {
     pub findings_omitted: u64,
     pub stages: BTreeMap<StageId, StageNumbers>,
     pub totals: RunNumbers,
+    /// Where the time of the run went; `None` where its start is not known.
+    pub time: Option<TimeSplit>,
+    /// The same of stage attempts, over first launch to end.
+    pub stage_times: BTreeMap<StageId, TimeSplit>,
+    /// The same of SQL executions by id.
+    pub sql_times: BTreeMap<u64, TimeSplit>,
+    /// `None` where tasks or executors are not known.
+    pub what_if: Option<WhatIf>,
 }
 
 /// Bytes per second and core, in each direction a stage moves data: bytes /

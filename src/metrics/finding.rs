@@ -94,6 +94,7 @@ fn sql_id(application: &Application, subject: &Subject) -> Option<u64> {
             let place = application.stages.binary_search_by_key(&id, |stage| stage.id).ok()?;
             application.stages[place].job_ids.iter().find_map(|job| of_job(*job))
         }
+        Subject::SqlExecution { sql_id } | Subject::PlanNode { sql_id, .. } => Some(sql_id),
         _ => None,
     }
 }

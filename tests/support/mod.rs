@@ -235,6 +235,7 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
             gc_ratio: Some(0.01375),
             task_failure_ratio: Some(1.0 / 12.0),
         },
+        ..Diagnosis::default()
     };
     RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }
 }

@@ -11,8 +11,43 @@ use super::draft::Draft;
 use super::humane;
 use super::slow::{self, Compared, Load, Slow};
 use super::task_list::TaskList;
-use super::{Cause, Confidence, FindingKind, Rule, Unit, Where};
+use super::{About, Cause, Confidence, FindingKind, Rule, Unit, Where};
 use crate::model::{Application, Stage};
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::DataSkew,
+    meaning: "One task had much more to do than the others, and the stage waited for it.",
+    details: "*Fires* where, over the successful tasks of a stage attempt and those still
+running,
+
+    run time of the task >= 4 x typical   (run_time_ratio; 3 x for fewer than
+                                           10 tasks: run_time_ratio_few_tasks)
+    and its records      >= 2 x typical   (records_ratio)
+
+Typical is the median for 10 tasks and more, the mean of the other tasks for 2
+to 9. Records are the largest ratio among records read (input and shuffle),
+written to the shuffle, and written out. Bytes decide instead where there are no
+records or fewer than 100, and in a scan of a cached table, where Spark counts
+batches. Where the typical task has no records at all, the mean of the others
+stands in. A median run time of 0 has no ratio.
+
+*Sources*: Dr. Elephant's stage skew (2 to 16 x), AQE's skew join (5 x).
+
+| cause | meaning |
+|---|---|
+| `hot_key` | one key of the shuffle holds most rows |
+| `compressible_hot_key` | the same, and the records ratio is at least twice (`compressible_ratio`) the bytes ratio: the rows compress, the partition stays below the size at which AQE splits it, and more shuffle partitions leave one key where it is |
+| `input_files` | the stage reads no shuffle: its files or splits are uneven. Salting and AQE are no advice |
+| `unknown` | no shuffle, and even input: rows multiply in the stage |
+
+*Silent* for equal records (that is `straggler`), for ratios without time to
+save, and for running tasks whose records are not known yet.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if context.thresholds.data_skew.enabled && context.tasks_are_complete() {

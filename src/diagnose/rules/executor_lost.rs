@@ -9,8 +9,37 @@ use super::context::{Context, StageView, seconds};
 use super::draft::{Draft, Weight};
 use super::humane;
 use super::loss;
-use super::{Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where};
+use super::{About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where};
 use crate::model::Executor;
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::ExecutorLost,
+    meaning: "TODO",
+    details: r#"*Fires* on executors that went away and were not sent away, one finding a cause.
+No losses: "Executor killed by driver" (idle), a scale-down, exit code 0, and what
+goes within 2 s of the application's end unless it says out of memory or 137.
+
+| cause | Spark's words |
+|---|---|
+| `heap_oom` | exit code 52, OutOfMemoryError |
+| `container_memory` | OOMKilled, "exceeding (physical) memory limits" |
+| `killed` | exit code 137 or 143 alone: who sent the signal is not proven |
+| `heartbeat` | "heartbeat timed out", exit code 56 |
+| `preempted` | preempted, evicted, YARN's -102 |
+| `decommissioned` | decommission |
+| `node_lost` | worker lost or shutting down, lost node, bad node, YARN's -100 |
+| `unknown` | anything else, "Remote RPC client disassociated" included |
+
+With several containers in a pod the status of the Spark container decides, not
+the first line. `warning`; `preempted` and `decommissioned` `info` unless they
+cost more. The cost includes shuffle output computed again: later stages or
+attempts over the same RDDs with fewer tasks.
+"#,
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.executor_lost.enabled {

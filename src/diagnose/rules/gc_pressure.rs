@@ -11,7 +11,7 @@ use super::draft::{Draft, Weight};
 use super::humane;
 use super::stage_numbers;
 use super::task_list::TaskList;
-use super::{Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where};
+use super::{About, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where};
 
 /// Over-provisioning is judged in runs of at least this (shorter ones never
 /// filled their heap), ...
@@ -21,6 +21,28 @@ const LITTLE_GC: f64 = 0.01;
 /// ... and this share of the heap in use at its peak (spark-advisor 40 %,
 /// DataFlint 70 %).
 const HEAP_UNUSED: f64 = 0.5;
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::GcPressure,
+    meaning: "TODO",
+    details: "*Fires* where GC time / run time >= 10 % (`warning_ratio`), the stage's run time
+in all >= 10 s (`stage_run_time`) and the median task >= 100 ms (`median_task`).
+Below 20 % (`critical_ratio`) it is never `critical`.
+
+*Sources*: Spark's own UI marks executors from 10 % (SPARK-12149), Dr. Elephant
+calls 20 % critical.
+
+The other way round, in runs of 5 min and more: below 1 % with a peak heap below
+half of what was bought, an `info` about `spark.executor.memory`.
+
+*Silent* on ZGC and Shenandoah: their cycles run beside the program, and Spark
+adds them up as if they stopped it.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.gc_pressure.enabled

@@ -7,7 +7,7 @@
 use super::context::{Context, Direction, StageView, ratio};
 use super::draft::{Draft, Weight};
 use super::humane;
-use super::{Confidence, FindingKind, Rule, Severity, Unit, Where};
+use super::{About, Confidence, FindingKind, Rule, Severity, Unit, Where};
 use crate::model::Stage;
 
 /// Names of operations that work outside the JVM's measures: their waiting is
@@ -24,6 +24,29 @@ const OUTSIDE_THE_JVM: [&str; 10] = [
     "WholeStageTransformer",
     "PipedRDD",
 ];
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::IoBound,
+    meaning: "TODO",
+    details: "*Fires* on the run's longest stage only, where the largest of input, output,
+shuffle read and shuffle write is >= 3 MB (10^6) a second and core
+(`bytes_per_second_per_core`), and executor CPU time < half of run time
+(`cpu_ratio`), disk spill < 1 % (`spill_ratio`), slowest / typical task < 3
+(`run_time_ratio`), collection does not explain the waiting, and no Python or
+native operator is in the stage. Cores are those of all executors, seconds those
+from first launch to end.
+
+*Source*: Databricks' guide to the Spark UI. A healthy scan passes 3 MB/s with
+its CPU busy, hence the other conditions. Always `info`: Spark measures no time
+for it. The metric is there for every stage; the advice differs by direction.
+
+From REST nothing tells of Python: confidence is low.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if context.thresholds.io_bound.enabled && context.stages_are_complete() {

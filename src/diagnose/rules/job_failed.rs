@@ -7,8 +7,26 @@ use super::context::Context;
 use super::draft::{Draft, Weight};
 use super::humane;
 use super::task_failures;
-use super::{Confidence, Impact, Rule, Severity, Subject, Unit};
+use super::{About, Confidence, Impact, Rule, Severity, Subject, Unit};
 use crate::model::{Application, FailureClass, Job, JobStatus, Stage, State};
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::JobFailed,
+    meaning: "TODO",
+    details: "*Fires* on failed jobs, one finding a class of reason. Cancelled is not failed.
+
+`critical` when the run failed by it: the application's state is failed and
+nothing came after; or nothing came after and the application ended within 5 s,
+then with medium confidence, because Spark before 4.0 writes no exit code and
+later ones write 0 also for a program that died of the exception (only on
+Kubernetes the code is the program's own). Otherwise, in a run that went on,
+`warning`.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.job_failed.enabled {

@@ -6,16 +6,40 @@
 //! `slow` (which tasks of a stage are slow, and with how much data),
 //! `slow_hosts` and `loss` (why an executor went away).
 
+mod application_failed;
+mod application_idle;
+mod cache_evicted;
+mod cartesian;
+mod cold_start;
+mod configuration;
+mod count_distinct;
 mod data_skew;
+mod driver_gap;
 mod executor_lost;
+mod fetch_failures;
+mod full_scan;
 mod gc_pressure;
+mod idle_cores;
 mod io_bound;
 mod job_failed;
+mod join_explosion;
+mod large_broadcast;
+mod memory;
+mod missed_broadcast;
+mod partial_aggregation;
 mod partitioning;
+mod python_udf;
+mod repeated_subplan;
 mod scheduling_delay;
+mod shuffle_heavy;
+mod small_files_read;
+mod small_files_written;
+mod speculation_waste;
 mod spill;
 mod stage_retries;
 mod straggler;
+mod streaming_behind;
+mod stuck_stage;
 mod task_failures;
 
 mod loss;
@@ -28,23 +52,56 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
+
 use super::{
-    Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane, replay,
-    stage_numbers, steps, task_list, waiting,
+    About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
+    replay, stage_numbers, steps, task_list, waiting,
 };
+
+/// A rule: what it says about itself, and how it looks.
+pub(super) type Entry = (&'static About, fn(&Context<'_>, &mut Vec<Draft>));
 
 /// All of them. The order decides nothing but which of two equal findings
 /// comes first.
-pub(super) const ALL: [fn(&Context<'_>, &mut Vec<Draft>); 11] = [
-    job_failed::find,
-    executor_lost::find,
-    data_skew::find,
-    straggler::find,
-    gc_pressure::find,
-    scheduling_delay::find,
-    partitioning::find,
-    task_failures::find,
-    stage_retries::find,
-    spill::find,
-    io_bound::find,
+pub(super) const ALL: [Entry; 35] = [
+    (&job_failed::ABOUT, job_failed::find),
+    (&application_failed::ABOUT, application_failed::find),
+    (&executor_lost::ABOUT, executor_lost::find),
+    (&data_skew::ABOUT, data_skew::find),
+    (&straggler::ABOUT, straggler::find),
+    (&gc_pressure::ABOUT, gc_pressure::find),
+    (&scheduling_delay::ABOUT, scheduling_delay::find),
+    (&partitioning::ABOUT, partitioning::find),
+    (&task_failures::ABOUT, task_failures::find),
+    (&stage_retries::ABOUT, stage_retries::find),
+    (&fetch_failures::ABOUT, fetch_failures::find),
+    (&spill::ABOUT, spill::find),
+    (&io_bound::ABOUT, io_bound::find),
+    (&shuffle_heavy::ABOUT, shuffle_heavy::find),
+    (&cold_start::ABOUT, cold_start::find),
+    (&driver_gap::ABOUT, driver_gap::find),
+    (&application_idle::ABOUT, application_idle::find),
+    (&stuck_stage::ABOUT, stuck_stage::find),
+    (&idle_cores::ABOUT, idle_cores::find),
+    (&speculation_waste::ABOUT, speculation_waste::find),
+    (&memory::ABOUT, memory::find),
+    (&configuration::ABOUT, configuration::find),
+    (&join_explosion::ABOUT, join_explosion::find),
+    (&cartesian::ABOUT, cartesian::find),
+    (&partial_aggregation::ABOUT, partial_aggregation::find),
+    (&count_distinct::ABOUT, count_distinct::find),
+    (&python_udf::ABOUT, python_udf::find),
+    (&large_broadcast::ABOUT, large_broadcast::find),
+    (&missed_broadcast::ABOUT, missed_broadcast::find),
+    (&cache_evicted::ABOUT, cache_evicted::find),
+    (&small_files_read::ABOUT, small_files_read::find),
+    (&small_files_written::ABOUT, small_files_written::find),
+    (&full_scan::ABOUT, full_scan::find),
+    (&repeated_subplan::ABOUT, repeated_subplan::find),
+    (&streaming_behind::ABOUT, streaming_behind::find),
 ];
+
+pub(super) fn about(rule: Rule) -> &'static About {
+    let found = ALL.iter().find(|(about, _)| about.rule == rule);
+    found.map_or(&data_skew::ABOUT, |(about, _)| about)
+}

@@ -8,11 +8,36 @@ use super::draft::{Draft, Weight};
 use super::humane;
 use super::replay::Saving;
 use super::task_list::TaskList;
-use super::{Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
+use super::{About, Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
 use crate::model::StageStatus;
 
 /// Waves of tasks over the slots that even out what one wave does not.
 const WAVES: u64 = 3;
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::Partitioning,
+    meaning: "TODO",
+    details: "| case | fires |
+|---|---|
+| one task | in the longest stage or one of >= 5 % of the run, with more than one slot |
+| too few | fewer tasks than slots in a stage of >= 5 % of the run (`few_tasks_ratio`) |
+| too many | > 5,000 tasks (`many_tasks`) with a median < 500 ms (`small_task`), and slots spent more time on getting tasks than on running them |
+| too large | a task moved > 5 GiB (`task_bytes`) |
+
+*Sources*: DataFlint (smallTasks, maxPartitionToBig), Databricks (one task).
+
+The suggested count is the larger of bytes / 128 MiB (`target_bytes`) and slots x
+3 waves; the advice shows the arithmetic. Saving of the first two: the longest
+task against the same run time on all slots, no piece below 500 ms; of the third:
+the launching that fewer tasks would not need; of the fourth: no time is known.
+Whether the work can be divided is not in the numbers: confidence is medium.
+Retried attempts are not judged, they compute only what was lost.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.partitioning.enabled || !context.tasks_are_complete() {

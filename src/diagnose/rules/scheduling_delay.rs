@@ -9,12 +9,37 @@ use super::draft::Draft;
 use super::humane;
 use super::steps::{Spans, Steps};
 use super::waiting::{self, Waiting};
-use super::{Cause, Confidence, FindingKind, Impact, Rule, Subject, Unit, Where};
+use super::{About, Cause, Confidence, FindingKind, Impact, Rule, Subject, Unit, Where};
 
 /// `spark.locality.wait` where nothing sets it.
 const LOCALITY_WAIT: Duration = Duration::from_secs(3);
 /// Launches into free slots from which the driver's pace is the limit.
 const MANY_LAUNCHES: usize = 200;
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::SchedulingDelay,
+    meaning: "Submitted stages had tasks to run and none could start, though the application itself did not hold the cores.",
+    details: r#"At each moment a stage has pending tasks: those asked for, less those launched,
+plus those that failed and run again. Of the time with pending tasks
+
+* without any executor: `no_executors`,
+* with a free slot: `locality` (another executor was full of this stage's tasks,
+  tasks know where their data is, and `spark.locality.wait` is not 0), `driver`
+  (hundreds of launches, each into a slot that had been free), or `unknown`,
+* with all slots busy with the application's own tasks: no delay. "First launch -
+  submission" is a false alarm when sibling stages hold the cores; that time is
+  evidence (`cores_busy`) and nothing else.
+
+*Fires* from 10 s (`at`) and 5 % of the run (`ratio`), each of the first two on
+its own. The wall saving of free slots is what the stage would have ended
+earlier by. From REST only the time up to a stage's first launch is judged, and
+only while no other stage ran.
+"#,
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.scheduling_delay.enabled || !context.stages_are_complete() {

@@ -7,8 +7,28 @@
 use super::context::{Context, StageView};
 use super::draft::{Draft, Weight};
 use super::humane;
-use super::{Confidence, FindingKind, Rule, Severity, Unit, Where};
+use super::{About, Confidence, FindingKind, Rule, Severity, Unit, Where};
 use crate::model::Quantiles;
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::Spill,
+    meaning: "Tasks had more to sort, join or aggregate than their memory held.",
+    details: "*Fires* where disk spill >= 1 % (`ratio`) of the largest of input, output, shuffle
+read and shuffle write, and disk >= 16 MiB (`disk_bytes`) or memory >= 256 MiB
+(`memory_bytes`). `warning` from 10 % and 1 GiB, `critical` from 25 % and 10 GiB
+(of disk). Where nothing was moved, the bytes alone decide.
+
+*Source*: Dr. Elephant's execution memory spill (1, 10, 25 %).
+
+Spark measures no time for it: no saving is named, and confidence is low. It
+says whether a few partitions spilled (fewer than a quarter: even them out) or
+most (three quarters: more partitions, more memory).
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if context.thresholds.spill.enabled {

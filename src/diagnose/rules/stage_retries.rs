@@ -8,8 +8,23 @@ use super::context::{Context, StageView, seconds};
 use super::draft::{Draft, Weight};
 use super::humane;
 use super::loss;
-use super::{Cause, Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
+use super::{About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
 use crate::model::FailureClass;
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::StageRetries,
+    meaning: "TODO",
+    details: "*Fires* on any stage attempt above 0 that ran. `warning` from 30 s of repeated
+run time (`warning_at`), else `info`. The cause is that of the executor lost
+before.
+
+*Source*: SparkForensics' floor for retry waste.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.stage_retries.enabled {

@@ -15,11 +15,30 @@ use super::humane;
 use super::slow::{self, Compared, Slow};
 use super::slow_hosts::SlowHosts;
 use super::task_list::TaskList;
-use super::{Cause, Confidence, FindingKind, Rule, Severity, Unit, Where};
+use super::{About, Cause, Confidence, FindingKind, Rule, Severity, Unit, Where};
 use crate::model::{DataQuality, Task};
 
 /// Warming up costs seconds, not minutes: a longer excess has another cause.
 const LONGEST_WARM_UP: Duration = Duration::from_mins(1);
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::Straggler,
+    meaning: "The same ratio of time with less than 2 x the records. The cause is the first of this list that explains half of the excess:",
+    details: "| cause | test |
+|---|---|
+| `cold_executor` | among the first tasks on its executor's slots (up to a minute of excess: warming up costs seconds), or deserialization >= 30 % of the duration (`cold_deserialize_ratio`). Always `info` |
+| `slow_host` | of at least two hosts, one holds half of the run's slow tasks in 3 stages or more (`slow_host_stages`), or 75 % (`slow_host_share`) of at least three |
+| `gc` | garbage collection beyond the median task's |
+| `fetch_wait` | waiting for shuffle blocks beyond the median task's |
+| `locality` | it ran at `ANY` or `RACK_LOCAL` while others ran near their data |
+| `driver` | durations at least twice the run time on three executors or more |
+| `unknown` | nothing that Spark measures; confidence low |
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.straggler.enabled || !context.tasks_are_complete() {

@@ -9,8 +9,27 @@ use super::humane;
 use super::loss;
 use super::stage_numbers;
 use super::task_list::TaskList;
-use super::{Cause, Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
+use super::{About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Unit, Where};
 use crate::model::{FailureClass, JobStatus, StageStatus, State};
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::TaskFailures,
+    meaning: "TODO",
+    details: "*Fires* on a stage with failed attempts >= 5 % (`ratio`) of those that ended and
+>= 3 (`attempts`), or whose failures ended a job. Kills on purpose (speculation,
+cancelled jobs), refused commits and resubmissions do not count. By class of
+reason; the text of an exception is never shown, its class name is. `warning`;
+`critical` where the run failed by it; `info` where a lost executor explains it.
+
+*Source*: SparkForensics (5 %).
+
+Throttled storage (503, slow down) advises *less* at a time.
+",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if context.thresholds.task_failures.enabled {

@@ -15,103 +15,11 @@ use spark_exporter::eventlog::{ReadOptions, read, scan};
 use spark_exporter::fetch::files::{Files, LocalFiles};
 use spark_exporter::model::{Application, Source};
 
-use Rule::{
-    DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay, Spill,
-    StageRetries, Straggler, TaskFailures,
-};
-use Severity::{Critical, Info, Warning};
+mod labels;
 
-/// What a run's diagnosis has to say.
-struct Expected {
-    run: &'static str,
-    /// Found, with this cause, at this severity or above.
-    must: &'static [(Rule, Option<Cause>, Severity)],
-    /// May be found besides, at this severity or below. A cold executor as
-    /// `info` may be found anywhere.
-    may: &'static [(Rule, Severity)],
-}
-
-const fn healthy(run: &'static str) -> Expected {
-    Expected { run, must: &[], may: &[] }
-}
-
-const fn ill(run: &'static str, must: &'static [(Rule, Option<Cause>, Severity)]) -> Expected {
-    Expected { run, must, may: &[] }
-}
-
-const EXPECTED: &[Expected] = &[
-    healthy("healthy"),
-    ill("hot_key", &[(DataSkew, Some(Cause::HotKey), Warning)]),
-    healthy("hot_key-healthy"),
-    // As skewed, and nothing to save.
-    healthy("hot_key-cheap"),
-    healthy("jit_warmup"),
-    healthy("tiny_tasks"),
-    ill("compressible_hot_key", &[(DataSkew, Some(Cause::CompressibleHotKey), Warning)]),
-    healthy("compressible_hot_key-healthy"),
-    ill("input_files", &[(DataSkew, Some(Cause::InputFiles), Warning)]),
-    healthy("input_files-healthy"),
-    healthy("straggler_cold_executor"),
-    // 8 s to save in one recording, 4.4 s in each of three stages in the other.
-    ill("straggler_slow_host", &[(Straggler, Some(Cause::SlowHost), Info)]),
-    healthy("straggler_slow_host-healthy"),
-    // One task's collections are a good part of the stage's: both are true,
-    // and they share what can be saved.
-    Expected {
-        run: "straggler_gc",
-        must: &[(Straggler, Some(Cause::Gc), Info)],
-        may: &[(GcPressure, Warning)],
-    },
-    healthy("straggler_gc-healthy"),
-    ill("spill", &[(Spill, None, Warning)]),
-    healthy("spill-healthy"),
-    healthy("spill-small"),
-    ill("gc_pressure", &[(GcPressure, None, Warning)]),
-    healthy("gc_pressure-healthy"),
-    healthy("gc_pressure-light"),
-    ill("io_bound", &[(IoBound, None, Info)]),
-    healthy("io_bound-healthy"),
-    ill("partitioning_one_task", &[(Partitioning, None, Warning)]),
-    healthy("partitioning_one_task-healthy"),
-    ill("partitioning_too_few", &[(Partitioning, None, Info)]),
-    healthy("partitioning_too_few-healthy"),
-    ill("partitioning_too_many", &[(Partitioning, None, Warning)]),
-    healthy("partitioning_too_many-healthy"),
-    ill("scheduling_no_executors", &[(SchedulingDelay, Some(Cause::NoExecutors), Warning)]),
-    ill("scheduling_locality", &[(SchedulingDelay, Some(Cause::Locality), Info)]),
-    healthy("scheduling_locality-healthy"),
-    healthy("cores_busy"),
-    ill("task_failures", &[(TaskFailures, Some(Cause::HeapOom), Warning)]),
-    healthy("task_failures-healthy"),
-    healthy("task_failures-few"),
-    ill("job_failed", &[(JobFailed, None, Critical), (TaskFailures, None, Warning)]),
-    ill("job_failed_local_cluster", &[(JobFailed, None, Critical), (TaskFailures, None, Warning)]),
-    ill("job_failed_caught", &[(JobFailed, None, Warning), (TaskFailures, None, Warning)]),
-    healthy("job_cancelled"),
-    Expected {
-        run: "stage_retries",
-        must: &[
-            (ExecutorLost, Some(Cause::Killed), Warning),
-            (StageRetries, Some(Cause::Killed), Info),
-        ],
-        // Fetch failures, which the loss explains.
-        may: &[(TaskFailures, Info)],
-    },
-    ill("executor_killed", &[(ExecutorLost, Some(Cause::Killed), Warning)]),
-    ill("executor_heap_oom", &[(ExecutorLost, Some(Cause::HeapOom), Warning)]),
-    healthy("executor_idle_removed"),
-    // Copies win, so what is slow is mostly killed and judged by nobody.
-    Expected { run: "speculation", must: &[], may: &[(Straggler, Warning)] },
-    healthy("many_stages"),
-    healthy("streaming"),
-    healthy("cached"),
-    // One query fails on purpose, and the program goes on.
-    Expected {
-        run: "sql_plans",
-        must: &[(JobFailed, None, Warning)],
-        may: &[(TaskFailures, Warning), (SchedulingDelay, Warning), (Straggler, Warning)],
-    },
-];
+use Rule::{DataSkew, ExecutorLost};
+use Severity::{Critical, Info};
+use labels::Expected;
 
 /// Runs of which no more than their severity is bounded: a failure that the
 /// program survived is not critical.
@@ -212,7 +120,7 @@ fn each_recorded_run_is_diagnosed_as_what_it_is() {
     for (run, version, application) in recorded() {
         let diagnosis = diagnose(&application, &Thresholds::default());
         promises_are_kept(&application, &diagnosis);
-        let Some(expected) = EXPECTED.iter().find(|expected| expected.run == run) else {
+        let Some(expected) = labels::of(&run) else {
             panic!("{run} is recorded, and nothing here says what it should be diagnosed as");
         };
         seen += 1;
@@ -276,7 +184,7 @@ fn without_a_timeline_the_verdict_is_the_same() {
             // Free slots beside running tasks cannot be seen.
             continue;
         }
-        let expected = EXPECTED.iter().find(|expected| expected.run == run).expect("a known run");
+        let expected = labels::of(&run).expect("a known run");
         let application = as_rest(application);
         let diagnosis = diagnose(&application, &Thresholds::default());
         promises_are_kept(&application, &diagnosis);

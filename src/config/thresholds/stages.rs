@@ -1,71 +1,8 @@
-//! When each rule fires. Every default names its source.
-//!
-//! In the configuration file:
-//!
-//! ```yaml
-//! thresholds:
-//!   data_skew:
-//!     run_time_ratio: 6
-//!   gc_pressure:
-//!     enabled: false
-//! ```
-
-use std::time::Duration;
+//! Thresholds of rules about stages and their tasks.
 
 use serde::{Deserialize, Serialize};
 
-use super::units::{Size, Span};
-
-/// Thresholds of all rules.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Thresholds {
-    pub cost: Cost,
-    pub data_skew: DataSkew,
-    pub straggler: Straggler,
-    pub spill: Spill,
-    pub gc_pressure: GcPressure,
-    pub io_bound: IoBound,
-    pub partitioning: Partitioning,
-    pub scheduling_delay: SchedulingDelay,
-    pub task_failures: TaskFailures,
-    pub stage_retries: StageRetries,
-    pub executor_lost: ExecutorLost,
-    pub job_failed: JobFailed,
-}
-
-/// What a finding must save to be said, and to be loud. The 0.5 % floor is
-/// the band that SparkForensics uses below which a stage is not looked at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Cost {
-    /// Emitted from this share of the run ...
-    pub emit_ratio: f64,
-    /// ... or from this much, whichever is less ...
-    pub emit_at: Span,
-    /// ... and never below this: in a run of seconds half a percent is
-    /// noise.
-    pub emit_min: Span,
-    /// Below this: `info`.
-    pub warning_at: Span,
-    pub warning_ratio: f64,
-    pub critical_at: Span,
-    pub critical_ratio: f64,
-}
-
-impl Default for Cost {
-    fn default() -> Self {
-        Self {
-            emit_ratio: 0.005,
-            emit_at: Span::seconds(60),
-            emit_min: Span::seconds(1),
-            warning_at: Span::seconds(5),
-            warning_ratio: 0.01,
-            critical_at: Span::seconds(300),
-            critical_ratio: 0.2,
-        }
-    }
-}
+use super::super::units::{Size, Span};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -207,6 +144,22 @@ impl Default for IoBound {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+pub struct ShuffleHeavy {
+    pub enabled: bool,
+    /// Shuffle write over input.
+    pub ratio: f64,
+    /// And at least this much written.
+    pub bytes: Size,
+}
+
+impl Default for ShuffleHeavy {
+    fn default() -> Self {
+        Self { enabled: true, ratio: 2.0, bytes: Size::gib(10) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Partitioning {
     pub enabled: bool,
     /// Fewer tasks than cores matters in stages with this share of the run.
@@ -249,6 +202,22 @@ impl Default for SchedulingDelay {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StuckStage {
+    pub enabled: bool,
+    /// No task ended for this long ...
+    pub at: Span,
+    /// ... or for this many times the 95th percentile of its run times.
+    pub p95_ratio: f64,
+}
+
+impl Default for StuckStage {
+    fn default() -> Self {
+        Self { enabled: true, at: Span::seconds(15 * 60), p95_ratio: 10.0 }
+    }
+}
+
 /// 5 % is SparkForensics' warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -281,11 +250,11 @@ impl Default for StageRetries {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ExecutorLost {
+pub struct FetchFailures {
     pub enabled: bool,
 }
 
-impl Default for ExecutorLost {
+impl Default for FetchFailures {
     fn default() -> Self {
         Self { enabled: true }
     }
@@ -293,20 +262,12 @@ impl Default for ExecutorLost {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct JobFailed {
+pub struct SpeculationWaste {
     pub enabled: bool,
 }
 
-impl Default for JobFailed {
+impl Default for SpeculationWaste {
     fn default() -> Self {
         Self { enabled: true }
-    }
-}
-
-impl Cost {
-    /// The saving from which a finding is emitted in a run of `duration`.
-    pub fn emit_floor(&self, duration: Duration) -> Duration {
-        let share = Duration::try_from_secs_f64(duration.as_secs_f64() * self.emit_ratio.max(0.0));
-        share.unwrap_or(Duration::MAX).min(self.emit_at.get()).max(self.emit_min.get())
     }
 }

@@ -1,0 +1,131 @@
+//! Thresholds of rules about the whole run, its executors and its driver.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::units::Span;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColdStart {
+    pub enabled: bool,
+    /// From the start of the application to its first executor.
+    pub at: Span,
+}
+
+impl Default for ColdStart {
+    fn default() -> Self {
+        Self { enabled: true, at: Span::seconds(30) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DriverGap {
+    pub enabled: bool,
+    /// Time between jobs in all ...
+    pub at: Span,
+    /// ... and its share of the run.
+    pub ratio: f64,
+}
+
+impl Default for DriverGap {
+    fn default() -> Self {
+        Self { enabled: true, at: Span::seconds(10), ratio: 0.1 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApplicationIdle {
+    pub enabled: bool,
+    /// No job for this long.
+    pub at: Span,
+}
+
+impl Default for ApplicationIdle {
+    fn default() -> Self {
+        Self { enabled: true, at: Span::seconds(15 * 60) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IdleCores {
+    pub enabled: bool,
+    /// Core-seconds used over those bought, below which it fires.
+    pub used_ratio: f64,
+    /// And at least this many not used.
+    pub core_seconds: f64,
+    /// In runs of at least this length.
+    pub run: Span,
+}
+
+impl Default for IdleCores {
+    fn default() -> Self {
+        Self { enabled: true, used_ratio: 0.6, core_seconds: 300.0, run: Span::seconds(5 * 60) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExecutorLost {
+    pub enabled: bool,
+}
+
+impl Default for ExecutorLost {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Memory {
+    pub enabled: bool,
+    /// Peak over what was allocated, from which memory is short ...
+    pub high_ratio: f64,
+    /// ... and below which it is more than needed.
+    pub low_ratio: f64,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { enabled: true, high_ratio: 0.95, low_ratio: 0.7 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobFailed {
+    pub enabled: bool,
+}
+
+impl Default for JobFailed {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApplicationFailed {
+    pub enabled: bool,
+}
+
+impl Default for ApplicationFailed {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Configuration {
+    pub enabled: bool,
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}

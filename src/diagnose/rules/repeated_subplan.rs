@@ -1,0 +1,17 @@
+//! `repeated_subplan`: not written yet.
+
+use super::context::Context;
+use super::draft::Draft;
+use super::{About, Rule};
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::RepeatedSubplan,
+    meaning: "",
+    details: "",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
+
+pub(super) fn find(_: &Context<'_>, _: &mut Vec<Draft>) {}

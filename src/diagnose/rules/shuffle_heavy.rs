@@ -1,0 +1,17 @@
+//! `shuffle_heavy`: not written yet.
+
+use super::context::Context;
+use super::draft::Draft;
+use super::{About, Rule};
+
+pub(super) const ABOUT: About = About {
+    rule: Rule::ShuffleHeavy,
+    meaning: "",
+    details: "",
+    evidence: &[],
+    fires: &[],
+    near_misses: &[],
+    resists: &[],
+};
+
+pub(super) fn find(_: &Context<'_>, _: &mut Vec<Draft>) {}

@@ -1,0 +1,5 @@
+//! Runs about the application as a whole: driver, cores, memory, outcome.
+
+use super::Expected;
+
+pub const EXPECTED: &[Expected] = &[];
