@@ -2,4 +2,4 @@
 
 use super::Expected;
 
-pub const EXPECTED: &[Expected] = &[];
+pub(crate) const EXPECTED: &[Expected] = &[];

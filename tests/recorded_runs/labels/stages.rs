@@ -9,7 +9,7 @@ use Rule::{
 };
 use Severity::{Critical, Info, Warning};
 
-pub const EXPECTED: &[Expected] = &[
+pub(crate) const EXPECTED: &[Expected] = &[
     healthy("healthy"),
     ill("hot_key", &[(DataSkew, Some(Cause::HotKey), Warning)]),
     healthy("hot_key-healthy"),
