@@ -10,7 +10,9 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use spark_exporter::config::{BasicAuth, Cluster, HeaderValues, Limits, Secret};
-use spark_exporter::fetch::files::{Access, Files, FilesErrorKind, open_place};
+#[cfg(all(feature = "gcs", feature = "azure"))]
+use spark_exporter::fetch::files::FilesErrorKind;
+use spark_exporter::fetch::files::{Access, Files, open_place};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
