@@ -15,6 +15,7 @@ mod executions;
 mod finding;
 pub mod humane;
 mod numbers;
+mod plots;
 mod replay;
 mod rules;
 mod run_numbers;
@@ -37,6 +38,7 @@ pub use finding::{
     Unit, Where,
 };
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
+pub use plots::{CoresOverTime, Plots, TaskProfile};
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
 pub use what_if::{Scenario, WhatIf};
 
@@ -61,6 +63,7 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
     let findings_omitted = findings.len().saturating_sub(MOST_FINDINGS) as u64;
     findings.truncate(MOST_FINDINGS);
     let stages = context.stages.iter().map(|view| (view.stage.id, view.numbers)).collect();
+    let plots = plots::of(&context, &findings);
     Diagnosis {
         findings,
         findings_omitted,
@@ -70,5 +73,6 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
         stage_times: BTreeMap::new(),
         sql_times: BTreeMap::new(),
         what_if: None,
+        plots,
     }
 }
