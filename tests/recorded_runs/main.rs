@@ -16,6 +16,7 @@ use spark_exporter::fetch::files::{Files, LocalFiles};
 use spark_exporter::model::{Application, Source};
 
 mod labels;
+mod score;
 
 use Rule::{DataSkew, ExecutorLost};
 use Severity::{Critical, Info};
