@@ -2,9 +2,11 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Three files serve several rules:
+//! settled afterwards, in [`super::cost`]. Four files serve several rules:
 //! `slow` (which tasks of a stage are slow, and with how much data),
-//! `slow_hosts` and `loss` (why an executor went away).
+//! `slow_hosts`, `loss` (why an executor went away), `less_work` (what
+//! stages save that have less to do); `python_nodes` and
+//! `trigger` belong to `python_udf` and `streaming_behind`.
 
 mod application_failed;
 mod application_idle;
@@ -42,9 +44,12 @@ mod streaming_behind;
 mod stuck_stage;
 mod task_failures;
 
+mod less_work;
 mod loss;
+mod python_nodes;
 mod slow;
 mod slow_hosts;
+mod trigger;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +57,7 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
+use super::executions;
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
