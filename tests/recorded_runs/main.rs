@@ -17,6 +17,7 @@ use spark_exporter::model::{Application, Source};
 mod edited;
 mod labels;
 mod score;
+mod time;
 
 use Rule::DataSkew;
 use Severity::{Critical, Info};

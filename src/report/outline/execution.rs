@@ -239,7 +239,7 @@ fn what_if(what_if: &WhatIf) -> Vec<Block> {
     let mut table = Table::new(
         "With fewer or more executors (predicted)",
         &["executors"],
-        &["cores at most", "wall", "core time"],
+        &["cores", "wall", "core time"],
     );
     for scenario in &what_if.scenarios {
         table.rows.push(Row::from(vec![
@@ -254,7 +254,11 @@ fn what_if(what_if: &WhatIf) -> Vec<Block> {
          of tasks.",
         humane::duration(what_if.critical_path)
     );
-    let assumptions = format!("Taken for granted: {}", what_if.assumptions.join("; "));
+    let assumptions = format!(
+        "Taken for granted: {}. At 100 % the replay is {} off what the run really took.",
+        what_if.assumptions.join("; "),
+        humane::percent(what_if.model_error.abs())
+    );
     let mut blocks = vec![Block::Table(table), Block::Text(critical)];
     if !what_if.assumptions.is_empty() {
         blocks.push(Block::Note(assumptions));
