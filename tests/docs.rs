@@ -257,3 +257,35 @@ fn the_words_of_labels_are_those_the_parts_use() {
     }
     assert_eq!(words.len(), LOG_FAILURES.len());
 }
+
+/// Lines of `docs/coverage.md` whose tests are still to come.
+const TO_COME: [&str; 4] = ["B6", "C2", "C3", "C12"];
+
+/// Every line that people ask for is there, and each test that is said to show
+/// it exists.
+#[test]
+fn every_line_of_the_coverage_names_tests_that_exist() {
+    let page = std::fs::read_to_string("docs/coverage.md").expect("docs/coverage.md");
+    let mut expected = Vec::new();
+    for (letter, lines) in [("A", 11), ("B", 6), ("C", 15), ("D", 6)] {
+        expected.extend((1..=lines).map(|line| format!("{letter}{line}")));
+    }
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| line"))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let ids: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(ids, expected, "each line once, in order");
+    for row in rows {
+        let tests: Vec<(&str, &str)> =
+            row[2].split('`').skip(1).step_by(2).filter_map(|test| test.split_once(": ")).collect();
+        assert!(!tests.is_empty() || TO_COME.contains(&row[0]), "{} has no test", row[0]);
+        for (file, function) in tests {
+            let source = std::fs::read_to_string(file);
+            let source = source.unwrap_or_else(|error| panic!("{}: {file}: {error}", row[0]));
+            let begins = source.contains(&format!("fn {function}("));
+            assert!(begins, "{}: {file} has no test {function}", row[0]);
+        }
+    }
+}

@@ -14,6 +14,7 @@ use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Span};
 use crate::expose::{self, ExposeState};
 use crate::fetch::Spool;
 use crate::metrics;
+use crate::report::Texts;
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{SeriesDropped, ShutdownStarted};
 use crate::telemetry::logging::{self, LogFormat};
@@ -113,7 +114,9 @@ fn parsed<T: FromStr<Err = String>>(flag: &str, texts: &[String]) -> anyhow::Res
 async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyhow::Result<()> {
     let listener = listen(address).await?;
     let limits = config.limits.clone();
-    let state = Arc::new(ExposeState::new(Arc::clone(&telemetry), &limits, Timestamp::now()));
+    let texts = if config.web.show_sql { Texts::Shown } else { Texts::Hidden };
+    let state = ExposeState::new(Arc::clone(&telemetry), &limits, Timestamp::now());
+    let state = Arc::new(state.showing(texts));
     let publish = publisher(Arc::clone(&state), Arc::clone(&telemetry), limits);
 
     let stop = CancellationToken::new();

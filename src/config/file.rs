@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, Thresholds,
+    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, Thresholds, Web,
     WebHdfsConfig,
 };
 
@@ -39,6 +39,7 @@ pub struct Config {
     pub retention: Retention,
     pub limits: Limits,
     pub thresholds: Thresholds,
+    pub web: Web,
 }
 
 /// Sources that show the same applications: a resource manager, its History

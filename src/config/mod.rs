@@ -10,6 +10,7 @@ mod server_url;
 mod storage;
 pub mod thresholds;
 mod units;
+mod web;
 
 pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
@@ -22,3 +23,4 @@ pub use server_url::{Page, ServerUrl};
 pub use storage::Storage;
 pub use thresholds::{Cost, Thresholds};
 pub use units::{Size, Span};
+pub use web::Web;

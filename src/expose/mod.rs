@@ -1,13 +1,16 @@
 //! What the daemon knows, over HTTP: `/metrics` for Prometheus, `/` for
-//! people, `/-/healthy` and `/-/ready` for whoever restarts it.
+//! people, `/applications/...` for the report of one run, `/-/healthy` and `/-/ready` for whoever restarts it.
 //!
 //! [`ExposeState`] holds the latest snapshot; the daemon publishes into it
 //! after each cycle and a request only reads it. [`run`] takes the listener
 //! and the shutdown future, so that a test binds port 0 and stops it at will.
 
+mod address;
 mod body;
 mod negotiate;
 mod page;
+mod report_cache;
+mod reports;
 mod routes;
 mod server;
 mod state;

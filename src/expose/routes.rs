@@ -14,7 +14,7 @@ use http_body_util::Full;
 
 use super::negotiate::{self, Encoding};
 use super::state::ExposeState;
-use super::{body, page};
+use super::{body, page, reports};
 use crate::telemetry::events::WebRequestServed;
 
 /// Nothing may be loaded, run, framed or sent anywhere; the page carries its
@@ -51,10 +51,12 @@ async fn route<B>(
         "/metrics" => "/metrics",
         "/-/healthy" => "/-/healthy",
         "/-/ready" => "/-/ready",
+        path if path.starts_with(reports::PREFIX) => "/applications",
         _ => "other",
     };
     if path == "other" {
-        let text = "Not found. There is /, /metrics, /-/healthy and /-/ready.\n";
+        let text = "Not found. There is /, /metrics, /-/healthy, /-/ready and, of each application \
+                    that / lists, /applications/CLUSTER/APP_ID.\n";
         return (path, plain(StatusCode::NOT_FOUND, text));
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -64,6 +66,7 @@ async fn route<B>(
     }
     let response = match path {
         "/metrics" => metrics(request.headers(), state).await,
+        "/applications" => reports::answer(request, state).await,
         "/-/healthy" => plain(StatusCode::OK, "Healthy.\n"),
         "/-/ready" if state.is_ready() => plain(StatusCode::OK, "Ready.\n"),
         "/-/ready" => plain(
@@ -104,11 +107,11 @@ async fn landing(headers: &HeaderMap, state: &ExposeState) -> Response<Full<Byte
 }
 
 /// The blocking task is gone: the runtime is on its way down.
-fn stopping() -> Response<Full<Bytes>> {
+pub(super) fn stopping() -> Response<Full<Bytes>> {
     plain(StatusCode::SERVICE_UNAVAILABLE, "Stopping.\n")
 }
 
-fn negotiated_response(
+pub(super) fn negotiated_response(
     content_type: &str,
     encoding: Encoding,
     vary: HeaderValue,
@@ -122,7 +125,7 @@ fn negotiated_response(
     response
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     with_body(status, TEXT, Bytes::from_static(text.as_bytes()))
 }
 

@@ -10,9 +10,11 @@ use tokio::sync::OnceCell;
 
 use super::body;
 use super::negotiate::Encoding;
+use super::report_cache::Reports;
 use crate::config::Limits;
 use crate::metrics::prometheus::Format;
 use crate::metrics::{RunView, Snapshot, build};
+use crate::report::Texts;
 use crate::telemetry::{Telemetry, TelemetrySnapshot};
 
 /// What requests read. Share it in an `Arc`.
@@ -20,6 +22,7 @@ use crate::telemetry::{Telemetry, TelemetrySnapshot};
 pub struct ExposeState {
     current: ArcSwap<Published>,
     ready: AtomicBool,
+    pub(super) reports: Reports,
     pub(super) telemetry: Arc<Telemetry>,
 }
 
@@ -29,7 +32,19 @@ impl ExposeState {
         let counters = telemetry.snapshot();
         let snapshot = build(&[], &counters, limits, now);
         let published = Published::new(snapshot, Vec::new(), counters, now);
-        Self { current: ArcSwap::from_pointee(published), ready: AtomicBool::new(false), telemetry }
+        Self {
+            current: ArcSwap::from_pointee(published),
+            ready: AtomicBool::new(false),
+            reports: Reports::default(),
+            telemetry,
+        }
+    }
+
+    /// The same with reports that show texts of users, or not (the default).
+    #[must_use]
+    pub fn showing(mut self, texts: Texts) -> Self {
+        self.reports = Reports::new(texts);
+        self
     }
 
     /// Makes a new snapshot the one that requests see. `runs` and `now` are

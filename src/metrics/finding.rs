@@ -16,6 +16,7 @@ use super::snapshot::Part;
 use crate::config::Limits;
 use crate::diagnose::{Diagnosis, Finding, Impact, Subject};
 use crate::model::{Application, StageId};
+use crate::report::privacy::redacted;
 
 pub(super) fn groups(
     application: &Application,
@@ -23,7 +24,7 @@ pub(super) fn groups(
     run: &Arc<[Text]>,
     limits: &Limits,
 ) -> Part {
-    let name = Text::clean(&application.name, limits.label_length);
+    let name = Text::clean(&redacted(&application.name), limits.label_length);
     let mut merged: Vec<(Arc<[Text]>, Impact)> = Vec::new();
     let mut places: HashMap<Arc<[Text]>, usize> = HashMap::new();
     for finding in &diagnosis.findings {

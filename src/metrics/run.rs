@@ -12,6 +12,7 @@ use crate::model::{
     Application, DataQuality, Distribution, JobStatus, Measures, Quantity, Source, SqlStatus,
     Stage, StageStatus, State,
 };
+use crate::report::privacy::redacted;
 
 const STAGE_STATUSES: [StageStatus; 5] = [
     StageStatus::Pending,
@@ -93,7 +94,7 @@ pub(super) fn group(
 
 fn identity(group: &mut Group, application: &Application, limits: &Limits) {
     let facts = Arc::new([
-        Text::clean(&application.name, limits.label_length),
+        Text::clean(&redacted(&application.name), limits.label_length),
         Text::clean_or_empty(application.spark_version.as_deref(), limits.label_length),
         Text::clean_or_empty(application.user.as_deref(), limits.label_length),
         Text::Static(application.kind.as_str()),

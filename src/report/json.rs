@@ -4,6 +4,7 @@
 //! Seconds and bytes throughout, times in RFC 3339. What the source cannot
 //! tell is null, never 0. Fields are only ever added.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use std::time::Duration;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use super::json_report::{ReportJson, SplitJson};
 use super::json_sql::{DriverJson, ExecutionJson, QueryJson};
-use super::{Diagnosed, Texts};
+use super::{Diagnosed, Texts, View, privacy};
 use crate::diagnose::{
     Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject,
 };
@@ -36,6 +38,22 @@ pub fn json(
     out.write_all(b"\n").and_then(|()| out.flush()).map_err(serde_json::Error::io)
 }
 
+/// One run in the same form, with at most so many stage attempts, the
+/// costliest: what is left out is in `stages_omitted`.
+pub fn json_of_one(
+    mut out: impl io::Write,
+    run: View<'_>,
+    texts: Texts,
+    stages: usize,
+) -> Result<(), serde_json::Error> {
+    let applications = [ApplicationJson::new(run, texts, stages)];
+    serde_json::to_writer_pretty(
+        &mut out,
+        &Document { schema_version: SCHEMA_VERSION, applications },
+    )?;
+    out.write_all(b"\n").and_then(|()| out.flush()).map_err(serde_json::Error::io)
+}
+
 #[derive(Serialize)]
 struct Document<A> {
     schema_version: u32,
@@ -52,7 +70,7 @@ impl<I: Iterator<Item = Diagnosed>> Serialize for Applications<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_seq(None)?;
         for run in &mut *self.runs.borrow_mut() {
-            all.serialize_element(&ApplicationJson::new(&run, self.texts))?;
+            all.serialize_element(&ApplicationJson::new(run.view(), self.texts, usize::MAX))?;
         }
         all.end()
     }
@@ -63,7 +81,7 @@ struct ApplicationJson<'a> {
     spark_cluster: &'a str,
     app_id: &'a str,
     attempt_id: Option<&'a str>,
-    app_name: &'a str,
+    app_name: String,
     spark_version: Option<&'a str>,
     source: Source,
     kind: Kind,
@@ -73,23 +91,26 @@ struct ApplicationJson<'a> {
     duration_seconds: Option<f64>,
     data_quality: Vec<&'static str>,
     stages_omitted: u64,
-    stages: Vec<StageJson<'a>>,
+    stages: Vec<StageJson>,
     driver: Option<DriverJson<'a>>,
     sql_executions: Option<Vec<ExecutionJson<'a>>>,
     sql_executions_omitted: u64,
     streaming_queries: Option<Vec<QueryJson<'a>>>,
     findings: Vec<FindingJson<'a>>,
     findings_omitted: u64,
+    #[serde(flatten)]
+    report: ReportJson,
 }
 
 impl<'a> ApplicationJson<'a> {
-    fn new(run: &'a Diagnosed, texts: Texts) -> Self {
-        let application = &run.application;
+    fn new(run: View<'a>, texts: Texts, most_stages: usize) -> Self {
+        let application = run.application;
+        let stages = costliest(&application.stages, most_stages);
         Self {
             spark_cluster: &application.id.cluster,
             app_id: &application.id.app_id,
             attempt_id: application.id.attempt_id.as_deref(),
-            app_name: &application.name,
+            app_name: privacy::redacted(&application.name).into_owned(),
             spark_version: application.spark_version.as_deref(),
             source: application.source,
             kind: application.kind,
@@ -98,17 +119,15 @@ impl<'a> ApplicationJson<'a> {
             end: application.end.map(|time| time.to_string()),
             duration_seconds: application.duration().map(|duration| duration.as_secs_f64()),
             data_quality: application.data_quality.iter().map(|mark| mark.as_str()).collect(),
-            stages_omitted: application.stages_omitted,
-            stages: application
-                .stages
-                .iter()
-                .map(|stage| StageJson::new(stage, application.observed))
-                .collect(),
+            stages_omitted: application
+                .stages_omitted
+                .saturating_add((application.stages.len() - stages.len()) as u64),
+            stages: stages.into_iter().map(|stage| StageJson::new(stage, run, texts)).collect(),
             driver: application.driver.as_ref().map(DriverJson::from),
             sql_executions: application.sql.as_ref().map(|executions| {
                 executions
                     .iter()
-                    .map(|execution| ExecutionJson::new(execution, application.observed, texts))
+                    .map(|execution| ExecutionJson::new(execution, run, texts))
                     .collect()
             }),
             sql_executions_omitted: application.sql_omitted,
@@ -118,15 +137,28 @@ impl<'a> ApplicationJson<'a> {
                 .map(|queries| queries.iter().map(|query| QueryJson::new(query, texts)).collect()),
             findings: run.diagnosis.findings.iter().map(FindingJson::from).collect(),
             findings_omitted: run.diagnosis.findings_omitted,
+            report: ReportJson::new(run, texts),
         }
     }
 }
 
+/// Ascending by id.
+fn costliest(stages: &[Stage], most: usize) -> Vec<&Stage> {
+    let mut chosen: Vec<&Stage> = stages.iter().collect();
+    if chosen.len() > most {
+        chosen.sort_by_key(|stage| std::cmp::Reverse(stage.measures.run_time.sum_or_zero()));
+        chosen.truncate(most);
+        chosen.sort_by_key(|stage| stage.id);
+    }
+    chosen
+}
+
 #[derive(Serialize)]
-struct StageJson<'a> {
+struct StageJson {
     stage_id: u32,
     stage_attempt_id: u32,
-    name: &'a str,
+    /// Empty where it may not be shown.
+    name: String,
     status: StageStatus,
     wall_seconds: Option<f64>,
     tasks: u64,
@@ -147,15 +179,18 @@ struct StageJson<'a> {
     scheduler_delay_seconds: DistributionJson,
     fetch_wait_seconds: DistributionJson,
     peak_execution_memory_bytes: DistributionJson,
+    time: Option<SplitJson>,
 }
 
-impl<'a> StageJson<'a> {
-    fn new(stage: &'a Stage, now: jiff::Timestamp) -> Self {
+impl StageJson {
+    fn new(stage: &Stage, run: View<'_>, texts: Texts) -> Self {
         let measures = &stage.measures;
+        let now = run.application.observed;
+        let time = run.diagnosis.stage_times.get(&stage.id);
         Self {
             stage_id: stage.id.stage,
             stage_attempt_id: stage.id.attempt,
-            name: &stage.name,
+            name: privacy::call_site(&stage.name, texts).unwrap_or_default(),
             status: stage.status,
             wall_seconds: stage.wall(now).map(|wall| wall.as_secs_f64()),
             tasks: stage.tasks.total,
@@ -176,6 +211,7 @@ impl<'a> StageJson<'a> {
             scheduler_delay_seconds: measures.scheduler_delay.into(),
             fetch_wait_seconds: measures.fetch_wait_time.into(),
             peak_execution_memory_bytes: measures.peak_execution_memory_bytes.into(),
+            time: time.map(SplitJson::from),
         }
     }
 }
@@ -235,12 +271,13 @@ impl<T: ToNumber> From<Distribution<T>> for DistributionJson {
 
 #[derive(Serialize)]
 struct FindingJson<'a> {
+    anchor: String,
     rule: Rule,
     cause: Option<Cause>,
     severity: Severity,
     kind: FindingKind,
     subject: &'a Subject,
-    headline: &'a str,
+    headline: Cow<'a, str>,
     evidence: &'a [Evidence],
     impact: ImpactJson,
     confidence: Confidence,
@@ -257,12 +294,13 @@ struct ImpactJson {
 impl<'a> From<&'a Finding> for FindingJson<'a> {
     fn from(finding: &'a Finding) -> Self {
         Self {
+            anchor: super::anchor(finding),
             rule: finding.rule,
             cause: finding.cause,
             severity: finding.severity,
             kind: finding.kind,
             subject: &finding.subject,
-            headline: &finding.headline,
+            headline: privacy::redacted(&finding.headline),
             evidence: &finding.evidence,
             impact: ImpactJson {
                 wall_seconds: finding.impact.wall.map(|wall| wall.as_secs_f64()),

@@ -1,9 +1,12 @@
 //! SQL executions, streaming queries and the driver in the JSON document.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use super::Texts;
 use super::json::Number;
+use super::json_report::SplitJson;
+use super::{Texts, View, privacy};
 use crate::model::{
     Driver, MetricKind, MetricValue, Plan, PlanMetric, PlanNode, SourceProgress, SqlExecution,
     SqlStatus, SqlText, StateOperator, StreamingBatch, StreamingQuery,
@@ -48,14 +51,20 @@ pub(super) struct ExecutionJson<'a> {
     plan: Option<Vec<NodeJson<'a>>>,
     plan_nodes_omitted: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    error: Option<Cow<'a, str>>,
+    time: Option<SplitJson>,
+}
+
+/// A text of users, where it is shown.
+fn text(text: &SqlText, texts: Texts) -> Option<Cow<'_, str>> {
+    texts.are_shown().then(|| privacy::redacted(text.as_str()))
 }
 
 impl<'a> ExecutionJson<'a> {
-    pub(super) fn new(execution: &'a SqlExecution, now: jiff::Timestamp, texts: Texts) -> Self {
-        let shown = texts == Texts::Shown;
+    pub(super) fn new(execution: &'a SqlExecution, run: View<'_>, texts: Texts) -> Self {
+        let now = run.application.observed;
         Self {
             sql_id: execution.id,
             root_sql_id: execution.root_id,
@@ -66,33 +75,34 @@ impl<'a> ExecutionJson<'a> {
             error_class: execution.error_class.as_deref(),
             job_ids: &execution.job_ids,
             plan_updates: execution.plan_updates,
-            plan: execution.plan.as_ref().map(|plan| nodes(plan, shown)),
+            plan: execution.plan.as_ref().map(|plan| nodes(plan, texts)),
             plan_nodes_omitted: execution.plan.as_ref().map_or(0, |plan| plan.nodes_omitted),
-            description: shown.then(|| execution.description.as_str()),
-            error: execution.error.as_ref().filter(|_| shown).map(SqlText::as_str),
+            description: text(&execution.description, texts),
+            error: execution.error.as_ref().and_then(|error| text(error, texts)),
+            time: run.diagnosis.sql_times.get(&execution.id).map(SplitJson::from),
         }
     }
 }
 
-fn nodes(plan: &Plan, shown: bool) -> Vec<NodeJson<'_>> {
-    plan.nodes.iter().map(|node| NodeJson::new(node, shown)).collect()
+fn nodes(plan: &Plan, texts: Texts) -> Vec<NodeJson<'_>> {
+    plan.nodes.iter().map(|node| NodeJson::new(node, texts)).collect()
 }
 
 #[derive(Serialize)]
 struct NodeJson<'a> {
-    name: &'a str,
+    name: String,
     /// Place in the list.
     parent: Option<u32>,
     stages: Vec<String>,
     metrics: Vec<MetricJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
+    text: Option<Cow<'a, str>>,
 }
 
 impl<'a> NodeJson<'a> {
-    fn new(node: &'a PlanNode, shown: bool) -> Self {
+    fn new(node: &'a PlanNode, texts: Texts) -> Self {
         Self {
-            name: &node.name,
+            name: privacy::node_name(&node.name, texts),
             parent: node.parent,
             stages: node.stages.iter().map(ToString::to_string).collect(),
             metrics: node
@@ -100,7 +110,7 @@ impl<'a> NodeJson<'a> {
                 .iter()
                 .filter_map(|metric| Some(MetricJson::new(metric, metric.value.as_deref()?)))
                 .collect(),
-            text: shown.then(|| node.text.as_str()),
+            text: text(&node.text, texts),
         }
     }
 }
@@ -162,31 +172,30 @@ impl<'a> MetricJson<'a> {
 pub(super) struct QueryJson<'a> {
     id: &'a str,
     run_id: &'a str,
-    name: Option<&'a str>,
+    name: Option<Cow<'a, str>>,
     state: &'static str,
     started: Option<String>,
     ended: Option<String>,
     idle_since: Option<String>,
     error_class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    exception: Option<&'a str>,
+    exception: Option<Cow<'a, str>>,
     batches_seen: u64,
     batches: Vec<BatchJson<'a>>,
 }
 
 impl<'a> QueryJson<'a> {
     pub(super) fn new(query: &'a StreamingQuery, texts: Texts) -> Self {
-        let shown = texts == Texts::Shown;
         Self {
             id: &query.id,
             run_id: &query.run_id,
-            name: query.name.as_deref(),
+            name: query.name.as_deref().filter(|_| texts.are_shown()).map(privacy::redacted),
             state: query.state.as_str(),
             started: rfc3339(query.started),
             ended: rfc3339(query.ended),
             idle_since: rfc3339(query.idle_since),
             error_class: query.error_class.as_deref(),
-            exception: query.exception.as_ref().filter(|_| shown).map(SqlText::as_str),
+            exception: query.exception.as_ref().and_then(|error| text(error, texts)),
             batches_seen: query.batches_seen,
             batches: query.batches.iter().map(BatchJson::from).collect(),
         }

@@ -7,11 +7,11 @@ use super::outline::words;
 use super::outline::{
     Block, FindingView, Item, Outline, PlanRow, PlanView, Split, Spread, Table, Timeline,
 };
-use super::{Diagnosed, Texts};
+use super::{Texts, View};
 use crate::diagnose::humane;
 
 /// One run. Ends with a line break.
-pub fn markdown(run: &Diagnosed, texts: Texts) -> String {
+pub fn markdown(run: View<'_>, texts: Texts) -> String {
     let outline = Outline::new(run, texts);
     let mut out = String::new();
     let _ = write(&mut out, &outline);
@@ -173,7 +173,7 @@ fn operator(out: &mut String, row: &PlanRow) -> std::fmt::Result {
     // Blanks at the beginning of a cell are dropped by most readers.
     let indent = "· ".repeat(row.depth.min(20));
     let detail = row.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
-    let hot = if row.heat >= 0.5 { " **hot**" } else { "" };
+    let hot = if row.is_hot { " **hot**" } else { "" };
     let stages: Vec<String> = row.stages.iter().take(4).map(ToString::to_string).collect();
     let mut more = row.more.clone();
     more.extend(row.finding.iter().map(|finding| format!("finding {finding}")));

@@ -3,6 +3,7 @@
 
 mod html;
 mod json;
+mod json_report;
 mod json_sql;
 mod markdown;
 pub mod outline;
@@ -11,7 +12,7 @@ mod summary;
 mod text;
 
 pub use html::{Place, html};
-pub use json::{SCHEMA_VERSION, json};
+pub use json::{SCHEMA_VERSION, json, json_of_one};
 pub use markdown::markdown;
 pub use outline::{Outline, anchor};
 pub use privacy::Texts;
@@ -26,4 +27,17 @@ use crate::model::Application;
 pub struct Diagnosed {
     pub application: Application,
     pub diagnosis: Diagnosis,
+}
+
+/// The same, held by somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    pub application: &'a Application,
+    pub diagnosis: &'a Diagnosis,
+}
+
+impl Diagnosed {
+    pub fn view(&self) -> View<'_> {
+        View { application: &self.application, diagnosis: &self.diagnosis }
+    }
 }

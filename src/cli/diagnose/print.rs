@@ -57,7 +57,7 @@ pub(super) fn print(
         }
         Format::Text => text(runs, style, out, progress),
         Format::Markdown => runs.try_for_each(|(run, _)| {
-            let mut text = report::markdown(&run, style.texts);
+            let mut text = report::markdown(run.view(), style.texts);
             if std::mem::replace(&mut out.begun, true) {
                 text.insert(0, '\n');
             }
@@ -98,7 +98,7 @@ fn html(runs: Runs<'_>, style: Style, out: &mut Out, progress: &Progress) -> io:
         if std::mem::replace(&mut out.begun, true) {
             out.refused += 1;
         } else {
-            out.write(&report::html(&run, style.texts, Place::File), progress)?;
+            out.write(&report::html(run.view(), style.texts, Place::File), progress)?;
         }
     }
     if out.refused > 0 {

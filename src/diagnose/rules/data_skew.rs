@@ -43,10 +43,23 @@ stands in. A median run time of 0 has no ratio.
 *Silent* for equal records (that is `straggler`), for ratios without time to
 save, and for running tasks whose records are not known yet.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("run_time", "of the task with the most to do"),
+        ("typical_run_time", "of the others: their median, or their mean below 10 tasks"),
+        ("run_time_ratio", "the one to the other"),
+        ("records", "of that task, in the direction in which it stands out most"),
+        ("typical_records", "of the others, likewise"),
+        ("records_ratio", "the one to the other"),
+        ("bytes", "of that task"),
+        ("typical_bytes", "of the others"),
+        ("bytes_ratio", "the one to the other: far below the records ratio where rows compress"),
+    ],
+    fires: &["hot_key", "compressible_hot_key", "input_files"],
+    near_misses: &["hot_key-cheap", "hot_key-healthy", "compressible_hot_key-healthy", "input_files-healthy"],
+    resists: &[
+        ("straggler_slow_host", "tasks that are slow with no more records than others are not called skewed"),
+        ("tiny_tasks", "a ratio of hundreds over tasks of milliseconds is no finding"),
+    ],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

@@ -14,7 +14,7 @@ use crate::model::Executor;
 
 pub(super) const ABOUT: About = About {
     rule: Rule::ExecutorLost,
-    meaning: "TODO",
+    meaning: "Executors went away that nobody sent away: their running tasks failed, and what they held of shuffle output and cache had to be made again.",
     details: r#"*Fires* on executors that went away and were not sent away, one finding a cause.
 No losses: "Executor killed by driver" (idle), a scale-down, exit code 0, and what
 goes within 2 s of the application's end unless it says out of memory or 137.
@@ -35,10 +35,19 @@ the first line. `warning`; `preempted` and `decommissioned` `info` unless they
 cost more. The cost includes shuffle output computed again: later stages or
 attempts over the same RDDs with fewer tasks.
 "#,
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("executors_lost", "by this cause"),
+        ("stages_recomputed", "later stages or attempts that made lost output again"),
+        ("recomputed", "run time of those"),
+        ("failed_attempts", "task attempts that went with them"),
+        ("exit_code", "as Spark tells it"),
+    ],
+    fires: &["executor_killed", "executor_heap_oom", "stage_retries"],
+    near_misses: &["executor_idle_removed"],
+    resists: &[(
+        "executor_killed",
+        "exit code 137 alone is `killed`, not out of memory: who sent the signal is not proven",
+    )],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

@@ -24,7 +24,7 @@ const HEAP_UNUSED: f64 = 0.5;
 
 pub(super) const ABOUT: About = About {
     rule: Rule::GcPressure,
-    meaning: "TODO",
+    meaning: "Tasks spent much of their time waiting for the garbage collector: objects fill the heap faster than it can be cleaned.",
     details: "*Fires* where GC time / run time >= 10 % (`warning_ratio`), the stage's run time
 in all >= 10 s (`stage_run_time`) and the median task >= 100 ms (`median_task`).
 Below 20 % (`critical_ratio`) it is never `critical`.
@@ -38,10 +38,16 @@ half of what was bought, an `info` about `spark.executor.memory`.
 *Silent* on ZGC and Shenandoah: their cycles run beside the program, and Spark
 adds them up as if they stopped it.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("gc_ratio", "collection to run time, over all attempts of the stage"),
+        ("gc_time", "collection in all"),
+        ("run_time", "of all attempts of the stage, or of the run"),
+        ("median_task", "run time of the median task"),
+        ("peak_heap_share", "largest heap that an executor was seen to use, to what was bought"),
+    ],
+    fires: &["gc_pressure"],
+    near_misses: &["gc_pressure-light", "gc_pressure-healthy"],
+    resists: &[("straggler_gc-healthy", "a short stage that collects a little is not judged")],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

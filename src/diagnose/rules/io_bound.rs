@@ -27,7 +27,7 @@ const OUTSIDE_THE_JVM: [&str; 10] = [
 
 pub(super) const ABOUT: About = About {
     rule: Rule::IoBound,
-    meaning: "TODO",
+    meaning: "The longest stage moves so many bytes per core that its tasks wait for disk or network, and neither skew, spill, collection nor Python explains it.",
     details: "*Fires* on the run's longest stage only, where the largest of input, output,
 shuffle read and shuffle write is >= 3 MB (10^6) a second and core
 (`bytes_per_second_per_core`), and executor CPU time < half of run time
@@ -42,10 +42,23 @@ for it. The metric is there for every stage; the advice differs by direction.
 
 From REST nothing tells of Python: confidence is low.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        (
+            "bytes_per_second_per_core",
+            "bytes in the largest direction / (cores of all executors x seconds from first launch to end)",
+        ),
+        ("cpu_ratio", "CPU time of executors to run time: the lower, the more the cores wait"),
+        ("spill_ratio", "bytes spilled to disk to the largest data moved"),
+        ("run_time_ratio", "slowest to typical task"),
+        ("bytes", "in that direction"),
+        ("cores", "of all executors, on average over the stage"),
+    ],
+    fires: &["io_bound"],
+    near_misses: &["io_bound-healthy"],
+    resists: &[(
+        "healthy",
+        "a scan whose CPU is busy is none, however many bytes a second it reads",
+    )],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

@@ -12,7 +12,7 @@ use crate::model::{Application, FailureClass, Job, JobStatus, Stage, State};
 
 pub(super) const ABOUT: About = About {
     rule: Rule::JobFailed,
-    meaning: "TODO",
+    meaning: "A job ended by a failure, and with it the action of the program that started it.",
     details: "*Fires* on failed jobs, one finding a class of reason. Cancelled is not failed.
 
 `critical` when the run failed by it: the application's state is failed and
@@ -22,10 +22,17 @@ later ones write 0 also for a program that died of the exception (only on
 Kubernetes the code is the program's own). Otherwise, in a run that went on,
 `warning`.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("failed_jobs", "jobs that failed for this class of reason"),
+        ("jobs", "jobs of the run"),
+        ("exit_code", "of the application, as Spark tells it"),
+    ],
+    fires: &["job_failed", "job_failed_local_cluster", "job_failed_caught"],
+    near_misses: &["task_failures"],
+    resists: &[
+        ("job_cancelled", "a job that somebody cancelled did not fail"),
+        ("job_failed_caught", "a failure that the program survived is no failure of the run"),
+    ],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

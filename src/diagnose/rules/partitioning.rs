@@ -16,7 +16,7 @@ const WAVES: u64 = 3;
 
 pub(super) const ABOUT: About = About {
     rule: Rule::Partitioning,
-    meaning: "TODO",
+    meaning: "The work was cut into too few pieces to keep the cores busy, into so many that starting them costs more than they do, or into pieces too large to handle.",
     details: "| case | fires |
 |---|---|
 | one task | in the longest stage or one of >= 5 % of the run, with more than one slot |
@@ -33,10 +33,23 @@ the launching that fewer tasks would not need; of the fourth: no time is known.
 Whether the work can be divided is not in the numbers: confidence is medium.
 Retried attempts are not judged, they compute only what was lost.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("tasks", "partitions of the stage"),
+        ("slots", "tasks that could run at once"),
+        ("share_of_run", "the stage's time to the run's"),
+        ("run_time", "of all its tasks"),
+        ("data_moved", "the largest of input, output, shuffle read and shuffle write"),
+        ("suggested_tasks", "see the arithmetic above"),
+        ("median_task", "run time of the median task, or bytes where the largest task is judged"),
+        ("launching", "slot time that went by without running a task"),
+        ("largest_task", "bytes that the largest task moved"),
+    ],
+    fires: &["partitioning_one_task", "partitioning_too_few"],
+    near_misses: &["partitioning_one_task-healthy", "partitioning_too_few-healthy", "partitioning_too_many-healthy"],
+    resists: &[
+        ("tiny_tasks", "thousands of tiny tasks that are started quickly are no fault"),
+        ("many_stages", "stages with few tasks are no fault where each is a small part of the run"),
+    ],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

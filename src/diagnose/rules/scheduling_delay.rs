@@ -35,10 +35,17 @@ its own. The wall saving of free slots is what the stage would have ended
 earlier by. From REST only the time up to a stage's first launch is judged, and
 only while no other stage ran.
 "#,
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("waited", "time with pending tasks that this cause explains"),
+        ("share_of_run", "that to the run"),
+        ("stages", "stages that waited so"),
+        ("waited_in_stage", "the longest wait of one of them"),
+        ("cores_busy", "time in which the application itself held all cores: no delay"),
+        ("locality_wait", "`spark.locality.wait` of the run"),
+    ],
+    fires: &["scheduling_no_executors", "scheduling_locality"],
+    near_misses: &["scheduling_locality-healthy"],
+    resists: &[("cores_busy", "a stage that waits for the cores of a sibling is no delay")],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

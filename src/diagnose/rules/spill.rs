@@ -24,9 +24,22 @@ Spark measures no time for it: no saving is named, and confidence is low. It
 says whether a few partitions spilled (fewer than a quarter: even them out) or
 most (three quarters: more partitions, more memory).
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
+    evidence: &[
+        (
+            "disk_spilled",
+            "bytes written to disk because memory did not hold them, after serialization",
+        ),
+        ("memory_spilled", "the same data as it was in memory"),
+        (
+            "largest_data_moved",
+            "the largest of input, output, shuffle read and shuffle write of the stage",
+        ),
+        ("spill_ratio", "disk spilled to that"),
+        ("disk_spilled_median_task", "of a task: 0 where only some spilled"),
+        ("disk_spilled_max_task", "of the task that spilled most"),
+    ],
+    fires: &["spill"],
+    near_misses: &["spill-small", "spill-healthy"],
     resists: &[],
 };
 

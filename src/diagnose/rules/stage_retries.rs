@@ -13,17 +13,24 @@ use crate::model::FailureClass;
 
 pub(super) const ABOUT: About = About {
     rule: Rule::StageRetries,
-    meaning: "TODO",
+    meaning: "A stage ran more than once: shuffle output that it needed, or had made, was gone.",
     details: "*Fires* on any stage attempt above 0 that ran. `warning` from 30 s of repeated
 run time (`warning_at`), else `info`. The cause is that of the executor lost
 before.
 
 *Source*: SparkForensics' floor for retry waste.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("attempts", "attempts of the stage"),
+        ("tasks_run_again", "tasks that the later attempts ran"),
+        ("repeated_run_time", "run time of those attempts"),
+    ],
+    fires: &["stage_retries"],
+    near_misses: &["executor_killed"],
+    resists: &[(
+        "task_failures",
+        "tasks that are tried again within an attempt are no retry of the stage",
+    )],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

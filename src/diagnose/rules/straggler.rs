@@ -23,7 +23,7 @@ const LONGEST_WARM_UP: Duration = Duration::from_mins(1);
 
 pub(super) const ABOUT: About = About {
     rule: Rule::Straggler,
-    meaning: "The same ratio of time with less than 2 x the records. The cause is the first of this list that explains half of the excess:",
+    meaning: "A task took much longer than the others without having more to do. The cause is the first of this list that explains half of the excess:",
     details: "| cause | test |
 |---|---|
 | `cold_executor` | among the first tasks on its executor's slots (up to a minute of excess: warming up costs seconds), or deserialization >= 30 % of the duration (`cold_deserialize_ratio`). Always `info` |
@@ -34,10 +34,26 @@ pub(super) const ABOUT: About = About {
 | `driver` | durations at least twice the run time on three executors or more |
 | `unknown` | nothing that Spark measures; confidence low |
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("run_time", "of the slowest task"),
+        ("typical_run_time", "of the others: their median, or their mean below 10 tasks"),
+        ("run_time_ratio", "the one to the other"),
+        ("slow_tasks", "tasks of the stage that are slow in this sense"),
+        ("records_ratio", "records of the slowest task to typical ones: below the threshold, or it were skew"),
+        ("deserialize_ratio", "its deserialization to its duration"),
+        ("tasks_before_on_executor", "tasks its executor had been given before it"),
+        ("gc_time", "its garbage collection"),
+        ("fetch_wait_time", "its wait for shuffle blocks"),
+        ("stages_in_which_the_host_was_slow", "stages of the run in which this host held slow tasks"),
+        ("share_of_slow_tasks", "of the run's slow tasks, on this host"),
+    ],
+    fires: &["straggler_slow_host", "straggler_gc"],
+    near_misses: &["straggler_slow_host-healthy", "straggler_gc-healthy"],
+    resists: &[
+        ("straggler_cold_executor", "a first task that warms its executor up is an `info`, whatever its ratio"),
+        ("hot_key", "a slow task that has more records is skew, not a straggler"),
+        ("jit_warmup", "tasks that get faster as the JVM compiles have no slow one among them"),
+    ],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

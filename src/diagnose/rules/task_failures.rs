@@ -14,7 +14,7 @@ use crate::model::{FailureClass, JobStatus, StageStatus, State};
 
 pub(super) const ABOUT: About = About {
     rule: Rule::TaskFailures,
-    meaning: "TODO",
+    meaning: "Task attempts failed: their work was lost and done again, and a task that fails `spark.task.maxFailures` times ends its job.",
     details: "*Fires* on a stage with failed attempts >= 5 % (`ratio`) of those that ended and
 >= 3 (`attempts`), or whose failures ended a job. Kills on purpose (speculation,
 cancelled jobs), refused commits and resubmissions do not count. By class of
@@ -25,10 +25,26 @@ reason; the text of an exception is never shown, its class name is. `warning`;
 
 Throttled storage (503, slow down) advises *less* at a time.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        (
+            "failed_attempts",
+            "attempts that failed, without kills, refused commits and resubmissions",
+        ),
+        ("ended_attempts", "all that ended, in whatever way"),
+        ("failure_ratio", "the one to the other"),
+        ("failed_by_heap_oom", "of them, out of memory in the JVM"),
+        ("failed_by_container_memory", "of them, killed over the container's memory"),
+        ("failed_by_fetch_failed", "of them, a shuffle block could not be had"),
+        ("failed_by_executor_lost", "of them, went with their executor"),
+        ("failed_by_storage_throttled", "of them, refused by a store that was asked too much"),
+        ("failed_by_exception", "of them, by an exception of the program"),
+    ],
+    fires: &["task_failures", "job_failed", "job_failed_caught"],
+    near_misses: &["task_failures-few", "task_failures-healthy"],
+    resists: &[
+        ("speculation", "copies that were killed because another won did not fail"),
+        ("job_cancelled", "tasks of a cancelled job did not fail"),
+    ],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::html::{Escaped, minute, number, span};
+use super::html::{Escaped, Whole, minute, number, span};
 use crate::diagnose::{Finding, Severity};
+use crate::expose::address;
 use crate::metrics::RunView;
 use crate::model::State;
+use crate::report::{anchor, privacy};
 
 /// Findings shown of one application, the worst included.
 const MAX_FINDINGS: usize = 6;
@@ -17,12 +19,14 @@ pub(super) fn row(page: &mut String, run: &RunView, clusters: bool) -> std::fmt:
     // Stable: within a severity the costliest stay first.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let worst = findings.first();
+    let address = address::of(&application.id);
 
     write!(
         page,
-        "<tr class=\"{}\"><td><b>{}</b><br><span class=\"sub\">",
+        "<tr class=\"{}\"><td><a class=\"name\" href=\"{}\">{}</a><br><span class=\"sub\">",
         worst.map_or("none", |finding| finding.severity.as_str()),
-        Escaped(&application.name)
+        Whole(&address),
+        Escaped(&privacy::redacted(&application.name))
     )?;
     if clusters {
         write!(page, "{} / ", Escaped(&application.id.cluster))?;
@@ -57,8 +61,8 @@ pub(super) fn row(page: &mut String, run: &RunView, clusters: bool) -> std::fmt:
     page.push_str("</td><td>");
     match worst {
         Some(finding) => {
-            one(page, finding)?;
-            others(page, &findings[1..])?;
+            one(page, finding, &address)?;
+            others(page, &findings[1..], &address)?;
         }
         None => page.push_str("<span class=\"sub\">Nothing found</span>"),
     }
@@ -71,19 +75,25 @@ pub(super) fn row(page: &mut String, run: &RunView, clusters: bool) -> std::fmt:
     Ok(())
 }
 
-fn one(page: &mut String, finding: &Finding) -> std::fmt::Result {
+fn one(page: &mut String, finding: &Finding, address: &str) -> std::fmt::Result {
     let severity = finding.severity.as_str();
     write!(
         page,
         "<span class=\"pill {severity}\">{severity}</span> {}",
-        Escaped(&finding.headline)
+        Escaped(&privacy::redacted(&finding.headline))
     )?;
     // The words that labels and docs use, to look the finding up by.
-    write!(page, " <span class=\"rule\">{}", finding.rule.as_str())?;
+    write!(
+        page,
+        " <a class=\"rule\" href=\"{}#{}\">{}",
+        Whole(address),
+        anchor(finding),
+        finding.rule.as_str()
+    )?;
     if let Some(cause) = finding.cause {
         write!(page, " / {}", cause.as_str())?;
     }
-    page.push_str("</span>");
+    page.push_str("</a>");
     if finding.severity >= Severity::Warning
         && let Some(advice) = finding.advice.first()
     {
@@ -92,14 +102,14 @@ fn one(page: &mut String, finding: &Finding) -> std::fmt::Result {
     Ok(())
 }
 
-fn others(page: &mut String, findings: &[&Finding]) -> std::fmt::Result {
+fn others(page: &mut String, findings: &[&Finding], address: &str) -> std::fmt::Result {
     if findings.is_empty() {
         return Ok(());
     }
     write!(page, "<details><summary>{}</summary><ul>", number(findings.len(), "more finding"))?;
     for finding in findings.iter().take(MAX_FINDINGS - 1) {
         page.push_str("<li>");
-        one(page, finding)?;
+        one(page, finding, address)?;
         page.push_str("</li>");
     }
     if let Some(more) = findings.len().checked_sub(MAX_FINDINGS - 1).filter(|more| *more > 0) {

@@ -13,6 +13,16 @@ const MAX_TEXT: usize = 400;
 /// Text from outside, safe between tags and in quoted attributes, and cut.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
+/// The same, never cut: an address.
+pub(super) struct Whole<'a>(pub(super) &'a str);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Percent-encoded: nothing is left in it but what may stand there.
+        f.write_str(self.0)
+    }
+}
+
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;

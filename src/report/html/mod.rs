@@ -10,7 +10,7 @@ use std::fmt::{self, Write};
 
 use self::escape::Escaped;
 use super::outline::{Block, FindingView, Item, Outline, Section};
-use super::{Diagnosed, Texts};
+use super::{Texts, View};
 
 const STYLE: &str = include_str!("style.css");
 /// For a file that is opened from a disk; a server says the same in a header.
@@ -19,15 +19,16 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 /// Where the page stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Place<'a> {
     /// A file of its own.
     File,
-    /// The daemon's: it has links to its other forms and back to the list.
-    Daemon,
+    /// The daemon's, at this address: it has links to its other forms and
+    /// back to the list.
+    Daemon { address: &'a str },
 }
 
 /// One run as a whole page.
-pub fn html(run: &Diagnosed, texts: Texts, place: Place) -> String {
+pub fn html(run: View<'_>, texts: Texts, place: Place<'_>) -> String {
     let outline = Outline::new(run, texts);
     let mut out = String::with_capacity(64 * 1024);
     // Writing into a String does not fail.
@@ -35,7 +36,7 @@ pub fn html(run: &Diagnosed, texts: Texts, place: Place) -> String {
     out
 }
 
-fn page(out: &mut String, outline: &Outline, place: Place) -> fmt::Result {
+fn page(out: &mut String, outline: &Outline, place: Place<'_>) -> fmt::Result {
     let heading = &outline.heading;
     let name = Escaped(&heading.name);
     write!(
@@ -47,8 +48,13 @@ fn page(out: &mut String, outline: &Outline, place: Place) -> fmt::Result {
          <title>{name} · Spark diagnosis</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
     )?;
     out.push_str("<header>\n");
-    if place == Place::Daemon {
-        out.push_str("<p class=\"up\"><a href=\"/\">All applications</a></p>\n");
+    if let Place::Daemon { address } = place {
+        writeln!(
+            out,
+            "<p class=\"up\"><a href=\"/\">All applications</a> <a href=\"{0}.md\">Markdown</a> \
+             <a href=\"{0}.json\">JSON</a></p>",
+            Escaped(address)
+        )?;
     }
     write!(out, "<h1>{name}</h1>\n<p class=\"sub\"><code>{}</code>", Escaped(&heading.app_id))?;
     if let Some(attempt) = &heading.attempt_id {

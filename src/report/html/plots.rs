@@ -6,12 +6,18 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use super::escape::Escaped;
-use crate::diagnose::humane;
+use crate::diagnose::{TimePart, humane};
 use crate::report::outline::words;
 use crate::report::outline::{Bar, Cores, Split, Spread, Timeline, Tone};
 
+type Parts = Vec<(TimePart, Duration)>;
+
 /// Parts of a time axis.
 const TICKS: u32 = 4;
+/// Smaller parts of a whole are named without numbers.
+const SAID_FROM: f64 = 0.005;
+/// So few tasks are not drawn wider than this many would be.
+const FEW: usize = 24;
 /// A task that takes so many times the median stands out.
 const STANDS_OUT: f64 = 2.0;
 
@@ -36,7 +42,9 @@ pub(super) fn split(out: &mut String, split: &Split) -> fmt::Result {
         from += width;
     }
     out.push_str("</svg>\n<ul class=\"legend\">\n");
-    for (part, span) in &split.parts {
+    let (said, small): (Parts, Parts) =
+        split.parts.iter().copied().partition(|(_, span)| split.share(*span) >= SAID_FROM);
+    for (part, span) in &said {
         writeln!(
             out,
             "<li><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect \
@@ -47,6 +55,10 @@ pub(super) fn split(out: &mut String, split: &Split) -> fmt::Result {
             humane::duration(*span),
             humane::percent(split.share(*span))
         )?;
+    }
+    if !small.is_empty() {
+        let words: Vec<&str> = small.iter().map(|(part, _)| words::part(*part)).collect();
+        writeln!(out, "<li class=\"sub\">below 0.5 % each: {}</li>", words.join(", "))?;
     }
     out.push_str("</ul>\n");
     if let Some(note) = &split.note {
@@ -165,7 +177,7 @@ pub(super) fn spread(out: &mut String, spread: &Spread) -> fmt::Result {
         humane::count(spread.tasks, "task", "tasks"),
         Escaped(&spread.verdict)
     )?;
-    let width = 1_000.0 / spread.run_times.len().max(1) as f64;
+    let width = 1_000.0 / spread.run_times.len().max(FEW) as f64;
     for (place, time) in spread.run_times.iter().enumerate() {
         let time = time.as_secs_f64();
         let height = (time / longest * 100.0).max(1.0);

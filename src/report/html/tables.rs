@@ -6,10 +6,8 @@ use super::escape::Escaped;
 use crate::diagnose::{Severity, humane};
 use crate::report::outline::{Evidenced, PlanRow, PlanView, Table};
 
-/// From this share of the longest time on an operator is hot.
-const HOT: f64 = 0.5;
 /// Characters that stay on one line.
-const SHORT: usize = 34;
+const SHORT: usize = 44;
 
 pub(super) fn table(out: &mut String, table: &Table) -> fmt::Result {
     if !table.caption.is_empty() {
@@ -91,7 +89,7 @@ pub(super) fn plan(out: &mut String, plan: &PlanView) -> fmt::Result {
 }
 
 fn operator(out: &mut String, sql_id: u64, row: &PlanRow) -> fmt::Result {
-    let hot = if row.heat >= HOT { Severity::Warning.as_str() } else { "" };
+    let hot = if row.is_hot { Severity::Warning.as_str() } else { "" };
     write!(
         out,
         "<tr class=\"{hot}\" id=\"sql-{sql_id}-node-{}\"><td class=\"tree\" style=\"--depth:{}\">\

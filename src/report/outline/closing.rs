@@ -5,25 +5,25 @@ use std::collections::BTreeSet;
 
 use super::words;
 use super::{Block, Item, Section};
-use crate::diagnose::{Cause, Rule};
+use crate::diagnose::{Cause, Rule, Where};
 use crate::model::{Source, State};
-use crate::report::{Diagnosed, Texts, privacy};
+use crate::report::{Texts, View, privacy};
 
 /// Changes listed.
 const SUGGESTIONS: usize = 10;
 
 /// One thing to change, of all findings together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Suggestion {
-    pub(crate) change: String,
-    pub(crate) place: &'static str,
-    pub(crate) not_when: Option<String>,
-    pub(crate) finding: String,
+pub struct Suggestion {
+    pub change: String,
+    pub place: Where,
+    pub not_when: Option<String>,
+    pub finding: String,
 }
 
 /// The first advice of each finding, the costliest finding first, then the
 /// second ones, and so on; what several findings advise is said once.
-pub(crate) fn suggested(run: &Diagnosed) -> Vec<Suggestion> {
+pub fn suggested(run: View<'_>) -> Vec<Suggestion> {
     let findings = &run.diagnosis.findings;
     let rounds = findings.iter().map(|finding| finding.advice.len()).max().unwrap_or_default();
     let mut said = BTreeSet::new();
@@ -34,7 +34,7 @@ pub(crate) fn suggested(run: &Diagnosed) -> Vec<Suggestion> {
             if all.len() < SUGGESTIONS && said.insert(&advice.change) {
                 all.push(Suggestion {
                     change: privacy::cut(&advice.change, 600),
-                    place: words::place(advice.place),
+                    place: advice.place,
                     not_when: advice.not_when.as_deref().map(|when| privacy::cut(when, 400)),
                     finding: super::anchor(finding),
                 });
@@ -44,12 +44,12 @@ pub(crate) fn suggested(run: &Diagnosed) -> Vec<Suggestion> {
     all
 }
 
-pub(super) fn suggestions(run: &Diagnosed) -> Section {
+pub(super) fn suggestions(run: View<'_>) -> Section {
     let mut section = Section::new("suggestions", "Suggestions, in order");
     let items: Vec<Item> = suggested(run)
         .into_iter()
         .map(|one| Item {
-            text: format!("{} ({})", one.change, one.place),
+            text: format!("{} ({})", one.change, words::place(one.place)),
             aside: one.not_when.map(|when| format!("not when {when}")),
             anchor: Some(one.finding),
         })
@@ -61,8 +61,8 @@ pub(super) fn suggestions(run: &Diagnosed) -> Section {
 }
 
 /// What this report cannot know, and why.
-pub(crate) fn limit_texts(run: &Diagnosed, texts: Texts) -> Vec<String> {
-    let application = &run.application;
+pub fn limit_texts(run: View<'_>, texts: Texts) -> Vec<String> {
+    let application = run.application;
     let mut limits = Vec::new();
     match application.source {
         Source::EventLog => {}
@@ -105,7 +105,7 @@ pub(crate) fn limit_texts(run: &Diagnosed, texts: Texts) -> Vec<String> {
     limits
 }
 
-pub(super) fn limits(run: &Diagnosed, texts: Texts) -> Section {
+pub(super) fn limits(run: View<'_>, texts: Texts) -> Section {
     let mut section = Section::new("limits", "Evidence and limits");
     let items = limit_texts(run, texts).into_iter().map(Item::from).collect();
     section.blocks.push(Block::List { ordered: false, items });
@@ -113,7 +113,7 @@ pub(super) fn limits(run: &Diagnosed, texts: Texts) -> Section {
 }
 
 /// What the findings leave to be looked up where Spark does not write.
-pub(crate) fn elsewhere_texts(run: &Diagnosed) -> Vec<&'static str> {
+pub fn elsewhere_texts(run: View<'_>) -> Vec<&'static str> {
     let findings = &run.diagnosis.findings;
     let has = |rule: Rule| findings.iter().any(|finding| finding.rule == rule);
     let by = |causes: &[Cause]| {
@@ -173,7 +173,7 @@ pub(crate) fn elsewhere_texts(run: &Diagnosed) -> Vec<&'static str> {
     all
 }
 
-pub(super) fn elsewhere(run: &Diagnosed) -> Section {
+pub(super) fn elsewhere(run: View<'_>) -> Section {
     let mut section = Section::new("elsewhere", "To be checked elsewhere");
     let items: Vec<Item> = elsewhere_texts(run).into_iter().map(Item::from).collect();
     if !items.is_empty() {

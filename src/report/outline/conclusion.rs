@@ -10,7 +10,7 @@ use crate::diagnose::{
     Advice, Cause, Finding, FindingKind, Rule, Severity, Subject, TimePart, TimeSplit, humane,
 };
 use crate::model::StageId;
-use crate::report::{Diagnosed, privacy};
+use crate::report::{View, privacy};
 
 /// What a reader takes away.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    pub fn of(run: &Diagnosed) -> Self {
+    pub fn of(run: View<'_>) -> Self {
         let findings = &run.diagnosis.findings;
         let lead = lead(run);
         let largest = run.diagnosis.time.as_ref().and_then(largest);
@@ -60,7 +60,7 @@ fn costs_something(finding: &Finding) -> bool {
     finding.severity > Severity::Info || finding.impact.wall.is_some_and(|wall| !wall.is_zero())
 }
 
-pub(super) fn section(run: &Diagnosed) -> Section {
+pub(super) fn section(run: View<'_>) -> Section {
     let conclusion = Conclusion::of(run);
     let mut section = Section::new("conclusion", "Conclusion");
     section.blocks.push(Block::Lead(conclusion.lead));
@@ -70,7 +70,8 @@ pub(super) fn section(run: &Diagnosed) -> Section {
             because if because.is_empty() => because,
             because => format!(" ({because})"),
         };
-        facts.push(("Slow layer", format!("{layer}{because}")));
+        let name = if conclusion.kind.is_some() { "Slow layer" } else { "Most time in" };
+        facts.push((name, format!("{layer}{because}")));
     }
     if let Some(kind) = conclusion.kind {
         facts.push(("Whose problem", words::kind(kind).to_owned()));
@@ -86,7 +87,7 @@ pub(super) fn section(run: &Diagnosed) -> Section {
         section.blocks.push(Block::Split(split("Where the time went", time)));
     }
     for mark in &run.application.data_quality {
-        section.blocks.push(Block::Note(words::quality(*mark, &run.application)));
+        section.blocks.push(Block::Note(words::quality(*mark, run.application)));
     }
     section
 }
@@ -127,8 +128,8 @@ fn largest(time: &TimeSplit) -> Option<(TimePart, String)> {
     Some((part, words))
 }
 
-fn lead(run: &Diagnosed) -> String {
-    let (application, findings) = (&run.application, &run.diagnosis.findings);
+fn lead(run: View<'_>) -> String {
+    let (application, findings) = (run.application, &run.diagnosis.findings);
     if findings.is_empty() {
         return if application.data_quality.is_empty() {
             "Nothing found.".to_owned()
@@ -154,7 +155,7 @@ fn lead(run: &Diagnosed) -> String {
 }
 
 /// The layer a finding is about, in the words of whoever tunes it.
-fn layer(finding: &Finding, run: &Diagnosed) -> &'static str {
+fn layer(finding: &Finding, run: View<'_>) -> &'static str {
     match (finding.rule, finding.cause) {
         (Rule::DataSkew, Some(Cause::InputFiles))
         | (Rule::SmallFilesRead | Rule::FullScan | Rule::CacheEvicted, _) => "scan",
@@ -195,7 +196,7 @@ fn layer(finding: &Finding, run: &Diagnosed) -> &'static str {
 }
 
 /// The operator that the tasks of a finding's stage worked on, from the plan.
-fn operator_of(finding: &Finding, run: &Diagnosed) -> Option<&'static str> {
+fn operator_of(finding: &Finding, run: View<'_>) -> Option<&'static str> {
     let nodes = run.application.sql.iter().flatten().filter_map(|one| one.plan.as_ref());
     let nodes = nodes.flat_map(|plan| plan.nodes.iter());
     if let Subject::PlanNode { sql_id, node } = finding.subject {

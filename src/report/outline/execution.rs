@@ -10,26 +10,26 @@ use super::words::{self, UNKNOWN};
 use super::{Block, Row, Section, Table};
 use crate::diagnose::{WhatIf, humane};
 use crate::model::{Application, JobStatus, SqlExecution, Stage, StageStatus};
-use crate::report::{Diagnosed, Texts, privacy};
+use crate::report::{Texts, View, privacy};
 
 /// SQL executions and streaming queries shown.
 const SHOWN: usize = 5;
 /// Jobs of an execution named.
 const JOBS: usize = 6;
 
-pub(super) fn section(run: &Diagnosed, texts: Texts) -> Section {
+pub(super) fn section(run: View<'_>, texts: Texts) -> Section {
     let mut section = Section::new("execution", "Execution and timeline");
     let blocks = &mut section.blocks;
     blocks.push(Block::Facts(facts(run)));
     blocks.extend(Timeline::of(run).map(Block::Timeline));
     executions(run, texts, blocks);
-    queries(&run.application, texts, blocks);
+    queries(run.application, texts, blocks);
     blocks.extend(run.diagnosis.what_if.iter().flat_map(what_if));
     section
 }
 
-fn facts(run: &Diagnosed) -> Vec<(&'static str, String)> {
-    let (application, totals) = (&run.application, &run.diagnosis.totals);
+fn facts(run: View<'_>) -> Vec<(&'static str, String)> {
+    let (application, totals) = (run.application, &run.diagnosis.totals);
     let mut facts = Vec::new();
     let clock = |time: jiff::Timestamp| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
     if let Some(start) = application.start {
@@ -76,7 +76,7 @@ fn facts(run: &Diagnosed) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn executors(run: &Diagnosed) -> String {
+fn executors(run: View<'_>) -> String {
     let executors = &run.application.executors;
     let removed = executors.iter().filter(|executor| executor.removed.is_some()).count();
     let mut text = if run.application.local_mode() {
@@ -131,8 +131,8 @@ fn read_from_cache(application: &Application) -> Option<String> {
 }
 
 /// The longest SQL executions; nested ones are part of another.
-fn executions(run: &Diagnosed, texts: Texts, blocks: &mut Vec<Block>) {
-    let application = &run.application;
+fn executions(run: View<'_>, texts: Texts, blocks: &mut Vec<Block>) {
+    let application = run.application;
     let now = application.observed;
     let mut executions: Vec<(Duration, &SqlExecution)> = application
         .sql
@@ -254,11 +254,7 @@ fn what_if(what_if: &WhatIf) -> Vec<Block> {
          of tasks.",
         humane::duration(what_if.critical_path)
     );
-    let assumptions = format!(
-        "Taken for granted: {}. At 100 % the replay is {} off what the run really took.",
-        what_if.assumptions.join("; "),
-        humane::percent(what_if.model_error.abs())
-    );
+    let assumptions = format!("Taken for granted: {}", what_if.assumptions.join(" "));
     let mut blocks = vec![Block::Table(table), Block::Text(critical)];
     if !what_if.assumptions.is_empty() {
         blocks.push(Block::Note(assumptions));

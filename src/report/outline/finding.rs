@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::words;
 use super::{Block, Section};
 use crate::diagnose::{Confidence, Finding, Severity, Subject, about};
-use crate::report::{Diagnosed, privacy};
+use crate::report::{View, privacy};
 
 /// Findings that are shown whole; the others are counted.
 const SHOWN: usize = 50;
@@ -58,7 +58,7 @@ pub fn anchor(finding: &Finding) -> String {
     anchor.chars().map(safe).take(120).collect()
 }
 
-pub(super) fn section(run: &Diagnosed) -> Section {
+pub(super) fn section(run: View<'_>) -> Section {
     let mut section = Section::new("findings", "Findings");
     let mut anchors = BTreeSet::new();
     let mut rules = BTreeSet::new();

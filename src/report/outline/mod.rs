@@ -18,11 +18,12 @@ pub(super) mod words;
 
 use std::time::Duration;
 
+pub use closing::{Suggestion, elsewhere_texts, limit_texts, suggested};
 pub use conclusion::Conclusion;
 pub use finding::{Evidenced, FindingView, anchor};
 pub use settings::{Setting, SettingState, settings};
 
-use super::{Diagnosed, Texts, privacy};
+use super::{Texts, View, privacy};
 use crate::diagnose::{Severity, TimePart};
 use crate::model::State;
 
@@ -129,7 +130,7 @@ impl Split {
 }
 
 impl Outline {
-    pub fn new(run: &Diagnosed, texts: Texts) -> Self {
+    pub fn new(run: View<'_>, texts: Texts) -> Self {
         let sections = [
             conclusion::section(run),
             finding::section(run),
@@ -146,8 +147,8 @@ impl Outline {
     }
 }
 
-fn heading(run: &Diagnosed) -> Heading {
-    let application = &run.application;
+fn heading(run: View<'_>) -> Heading {
+    let application = run.application;
     let version = application.spark_version.as_deref();
     let mut facts: Vec<String> =
         version.map(|version| format!("Spark {}", privacy::cut(version, 40))).into_iter().collect();

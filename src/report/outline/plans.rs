@@ -14,11 +14,14 @@ use super::plan_words;
 use super::{Block, Section};
 use crate::diagnose::{Subject, humane};
 use crate::model::{MetricKind, Plan, PlanNode, SqlExecution, StageId};
-use crate::report::{Diagnosed, Texts, privacy};
+use crate::report::{Texts, View, privacy};
 
 /// Plans shown, and operators of one.
 const PLANS: usize = 3;
 const ROWS: usize = 60;
+/// From this share of the longest time on, and this time, an operator is hot.
+const HOT: f64 = 0.5;
+const HOT_TIME: Duration = Duration::from_secs(1);
 
 /// The plan of one SQL execution.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +52,8 @@ pub struct PlanRow {
     pub largest_task: Option<Duration>,
     /// Its share of the longest time of a row, 0 to 1.
     pub heat: f64,
+    /// Where the plan's time is: at least half of the longest, and a second.
+    pub is_hot: bool,
     /// Files, partitions, spill, peak memory and the like.
     pub more: Vec<String>,
     /// Anchor of a finding about this operator.
@@ -57,9 +62,9 @@ pub struct PlanRow {
     pub text: Vec<String>,
 }
 
-pub(super) fn section(run: &Diagnosed, texts: Texts) -> Section {
+pub(super) fn section(run: View<'_>, texts: Texts) -> Section {
     let mut section = Section::new("plans", "SQL plans");
-    let application = &run.application;
+    let application = run.application;
     let Some(executions) = &application.sql else {
         section.blocks.push(Block::Note(
             "Plans and their numbers are in the event log; the REST API was not asked for them."
@@ -93,7 +98,7 @@ pub(super) fn section(run: &Diagnosed, texts: Texts) -> Section {
     section
 }
 
-fn view(run: &Diagnosed, execution: &SqlExecution, plan: &Plan, texts: Texts) -> PlanView {
+fn view(run: View<'_>, execution: &SqlExecution, plan: &Plan, texts: Texts) -> PlanView {
     let depths = depths(plan, texts);
     let mut rows: Vec<PlanRow> = plan
         .nodes
@@ -109,6 +114,7 @@ fn view(run: &Diagnosed, execution: &SqlExecution, plan: &Plan, texts: Texts) ->
     for row in &mut rows {
         let time = row.time.unwrap_or_default();
         row.heat = if longest.is_zero() { 0.0 } else { time.as_secs_f64() / longest.as_secs_f64() };
+        row.is_hot = row.heat >= HOT && time >= HOT_TIME;
     }
     let omitted = rows.len().saturating_sub(ROWS) as u64 + plan.nodes_omitted;
     rows.truncate(ROWS);
@@ -124,7 +130,7 @@ fn view(run: &Diagnosed, execution: &SqlExecution, plan: &Plan, texts: Texts) ->
 }
 
 fn row(
-    run: &Diagnosed,
+    run: View<'_>,
     execution: &SqlExecution,
     plan: &Plan,
     place: usize,
@@ -157,6 +163,7 @@ fn row(
         time,
         largest_task,
         heat: 0.0,
+        is_hot: false,
         more: more(node),
         finding: finding.map(super::anchor),
         text: if texts.are_shown() { shown(node) } else { Vec::new() },

@@ -7,7 +7,7 @@
 use super::{Block, Row, Section, Table};
 use crate::diagnose::{Finding, Subject, humane};
 use crate::model::{Configuration, Source};
-use crate::report::{Diagnosed, Texts, privacy};
+use crate::report::{Texts, View, privacy};
 
 /// A setting, and what Spark does without it.
 struct Known {
@@ -103,8 +103,8 @@ pub struct Setting {
 
 /// Every known setting, as this run had it. Empty where the configuration is
 /// not known.
-pub fn settings(run: &Diagnosed, texts: Texts) -> Vec<Setting> {
-    let application = &run.application;
+pub fn settings(run: View<'_>, texts: Texts) -> Vec<Setting> {
+    let application = run.application;
     if application.configuration.is_empty() {
         return Vec::new();
     }
@@ -136,7 +136,7 @@ pub fn settings(run: &Diagnosed, texts: Texts) -> Vec<Setting> {
         .collect()
 }
 
-fn state(known: &Known, run: &Diagnosed, texts: Texts) -> SettingState {
+fn state(known: &Known, run: View<'_>, texts: Texts) -> SettingState {
     let of = |configuration: &Configuration| configuration.get(known.key).map(str::to_owned);
     let own = of(&run.application.configuration);
     let executions = run.application.sql.iter().flatten();
@@ -189,7 +189,7 @@ fn names(finding: &Finding, key: &str) -> bool {
         || finding.advice.iter().any(|advice| names(&advice.change))
 }
 
-pub(super) fn section(run: &Diagnosed, texts: Texts) -> Section {
+pub(super) fn section(run: View<'_>, texts: Texts) -> Section {
     let mut section = Section::new("configuration", "Configuration and risks");
     let settings = settings(run, texts);
     if settings.is_empty() {

@@ -7,7 +7,7 @@ use super::words::{self, UNKNOWN};
 use super::{Block, Item, Row, Section, Table};
 use crate::diagnose::{Cause, Finding, Rule, StageNumbers, TaskProfile, humane};
 use crate::model::{Distribution, Quantity, Stage, StageId, StageStatus};
-use crate::report::{Diagnosed, Texts, privacy};
+use crate::report::{Texts, View, privacy};
 
 /// Stages in the table.
 const STAGES: usize = 8;
@@ -31,7 +31,7 @@ pub struct Spread {
     pub verdict: String,
 }
 
-pub(super) fn section(run: &Diagnosed, texts: Texts) -> Section {
+pub(super) fn section(run: View<'_>, texts: Texts) -> Section {
     let mut section = Section::new("tasks", "Skew and long tails");
     let mut stages: Vec<&Stage> = run
         .application
@@ -51,7 +51,7 @@ pub(super) fn section(run: &Diagnosed, texts: Texts) -> Section {
     section
 }
 
-fn table(run: &Diagnosed, stages: &[&Stage], total: usize, texts: Texts) -> Table {
+fn table(run: View<'_>, stages: &[&Stage], total: usize, texts: Texts) -> Table {
     let mut table = Table::new(
         format!("Costliest stages ({} of {total}); median / p95 / max of a task", stages.len()),
         &["stage", "verdict"],
@@ -91,12 +91,12 @@ fn three<T: Quantity>(distribution: &Distribution<T>, say: impl Fn(T) -> String)
     }
 }
 
-fn of_stage(run: &Diagnosed, id: StageId) -> impl Iterator<Item = &Finding> {
+fn of_stage(run: View<'_>, id: StageId) -> impl Iterator<Item = &Finding> {
     run.diagnosis.findings.iter().filter(move |finding| finding.stage() == Some(id))
 }
 
 /// What the spread of its tasks is, in the words of the rules.
-fn verdict(run: &Diagnosed, id: StageId) -> String {
+fn verdict(run: View<'_>, id: StageId) -> String {
     let uneven = |finding: &&Finding| matches!(finding.rule, Rule::DataSkew | Rule::Straggler);
     if let Some(finding) = of_stage(run, id).find(uneven) {
         let what = match (finding.rule, finding.cause) {
@@ -118,8 +118,8 @@ fn verdict(run: &Diagnosed, id: StageId) -> String {
 
 /// From the slow job to its slowest stage, to its tasks, and on through what
 /// else could be slow there: each with its number, said or ruled out.
-fn judged(run: &Diagnosed) -> Vec<Block> {
-    let application = &run.application;
+fn judged(run: View<'_>) -> Vec<Block> {
+    let application = run.application;
     let spans = application.stages.iter().filter_map(|stage| {
         let (from, to) = stage.running_span(application.observed)?;
         Some((Duration::try_from(to.duration_since(from)).unwrap_or_default(), stage))
@@ -154,14 +154,14 @@ fn judged(run: &Diagnosed) -> Vec<Block> {
 }
 
 /// What a rule found there, or the number that ruled it out.
-fn step(run: &Diagnosed, stage: &Stage, rule: Rule, number: String) -> Item {
+fn step(run: View<'_>, stage: &Stage, rule: Rule, number: String) -> Item {
     let found = of_stage(run, stage.id).find(|finding| finding.rule == rule);
     let anchor = found.map(super::anchor);
     let verdict = if found.is_some() { "found" } else { "no finding" };
     Item { text: number, aside: Some(verdict.to_owned()), anchor }
 }
 
-fn skew(run: &Diagnosed, stage: &Stage, numbers: &StageNumbers) -> Item {
+fn skew(run: View<'_>, stage: &Stage, numbers: &StageNumbers) -> Item {
     let tasks = stage.measures.run_time.quantiles.map_or_else(
         || "how long its tasks took is not known".to_owned(),
         |q| {
@@ -223,7 +223,7 @@ fn io(numbers: &StageNumbers) -> String {
 }
 
 /// Where none of these is it, the next causes to look at.
-fn elsewhere(run: &Diagnosed, stage: &Stage) -> Item {
+fn elsewhere(run: View<'_>, stage: &Stage) -> Item {
     let next = [
         Rule::SmallFilesRead,
         Rule::PythonUdf,
@@ -249,7 +249,7 @@ fn elsewhere(run: &Diagnosed, stage: &Stage) -> Item {
     Item { text, aside: Some(aside), anchor: found.first().map(|finding| super::anchor(finding)) }
 }
 
-fn spreads<'a>(run: &'a Diagnosed, stages: &'a [&Stage]) -> impl Iterator<Item = Spread> + 'a {
+fn spreads<'a>(run: View<'a>, stages: &'a [&'a Stage]) -> impl Iterator<Item = Spread> + 'a {
     // Those that findings name come first.
     let mut chosen: Vec<&&Stage> =
         stages.iter().filter(|stage| stage.tasks.succeeded > 1).collect();
@@ -258,10 +258,10 @@ fn spreads<'a>(run: &'a Diagnosed, stages: &'a [&Stage]) -> impl Iterator<Item =
     };
     chosen.sort_by_key(|stage| named(stage).unwrap_or(usize::MAX));
     chosen.truncate(SPREADS);
-    chosen.into_iter().filter_map(|stage| spread(run, stage))
+    chosen.into_iter().filter_map(move |stage| spread(run, stage))
 }
 
-fn spread(run: &Diagnosed, stage: &Stage) -> Option<Spread> {
+fn spread(run: View<'_>, stage: &Stage) -> Option<Spread> {
     let quantiles = stage.measures.run_time.quantiles;
     let profile = run.diagnosis.plots.tasks.get(&stage.id);
     let run_times = match (profile, quantiles) {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::diagnose::CoresOverTime;
 use crate::model::{Application, Job, JobStatus, SqlStatus, Stage, StageStatus};
-use crate::report::Diagnosed;
+use crate::report::View;
 
 /// Bars of one lane group; of more, the longest are shown.
 const BARS: usize = 40;
@@ -57,8 +57,8 @@ pub enum Tone {
 
 impl Timeline {
     /// `None` where start or end is not known.
-    pub(super) fn of(run: &Diagnosed) -> Option<Self> {
-        let application = &run.application;
+    pub(super) fn of(run: View<'_>) -> Option<Self> {
+        let application = run.application;
         let (from, to) = (application.start?, application.end.unwrap_or(application.observed));
         let scale = Scale { from: from.as_millisecond(), to: to.as_millisecond() };
         if scale.to <= scale.from {

@@ -180,9 +180,9 @@ impl Page<'_> {
         if let Some(finding) = &row.finding {
             let _ = write!(line, "  <- {finding}");
         }
-        if row.heat >= 0.5 && self.colours == Colours::Ansi {
+        if row.is_hot && self.colours == Colours::Ansi {
             line = paint(Severity::Warning, &line, self.colours);
-        } else if row.heat >= 0.5 {
+        } else if row.is_hot {
             line.push_str("  <- hot");
         }
         self.line(line);

@@ -28,7 +28,7 @@ pub fn text(runs: &[Diagnosed], colours: Colours, texts: Texts) -> String {
             out.push('\n');
         }
         let mut page = Page { out: &mut out, colours };
-        page.outline(&Outline::new(run, texts));
+        page.outline(&Outline::new(run.view(), texts));
     }
     out
 }

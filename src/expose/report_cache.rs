@@ -1,0 +1,77 @@
+//! Reports that were made, so that a page that many look at is made once, and
+//! the bounds on making them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+
+use super::negotiate::Encoding;
+use crate::metrics::RunView;
+use crate::model::Application;
+use crate::report::Texts;
+
+/// Reports made at a time; whoever asks for more waits.
+const AT_ONCE: usize = 2;
+/// Bodies kept, and bytes of them.
+const KEPT: usize = 64;
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How a report looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Html,
+    Markdown,
+    Json,
+}
+
+#[derive(Debug)]
+pub(super) struct Reports {
+    pub(super) texts: Texts,
+    pub(super) making: Arc<Semaphore>,
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// Tells readings of a run apart, and lets go of them: a reading never
+    /// changes, and its memory is not used again while this points to it.
+    application: Weak<Application>,
+    form: Form,
+    encoding: Encoding,
+    body: Bytes,
+}
+
+impl Default for Reports {
+    fn default() -> Self {
+        Self::new(Texts::Hidden)
+    }
+}
+
+impl Reports {
+    pub(super) fn new(texts: Texts) -> Self {
+        Self { texts, making: Arc::new(Semaphore::new(AT_ONCE)), kept: Mutex::default() }
+    }
+
+    pub(super) fn get(&self, run: &RunView, form: Form, encoding: Encoding) -> Option<Bytes> {
+        let wanted = Arc::as_ptr(&run.application);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |kept: &&Kept| {
+            kept.application.as_ptr() == wanted && kept.form == form && kept.encoding == encoding
+        };
+        kept.iter().find(is_it).map(|kept| kept.body.clone())
+    }
+
+    /// Keeps a body; the oldest go where there are too many.
+    pub(super) fn keep(&self, run: &RunView, form: Form, encoding: Encoding, body: &Bytes) {
+        let application = Arc::downgrade(&run.application);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.application.strong_count() > 0);
+        kept.push_back(Kept { application, form, encoding, body: body.clone() });
+        let bytes = |kept: &VecDeque<Kept>| kept.iter().map(|one| one.body.len()).sum::<usize>();
+        while kept.len() > KEPT || bytes(&kept) > KEPT_BYTES {
+            kept.pop_front();
+        }
+    }
+}
