@@ -18,6 +18,7 @@ mod edited;
 mod labels;
 mod scans;
 mod score;
+mod time;
 
 use Rule::DataSkew;
 use Severity::{Critical, Info};
