@@ -224,8 +224,11 @@ fn the_readme_shows_what_diagnose_prints() {
         .output()
         .expect("the program runs");
     let printed = String::from_utf8(output.stdout).expect("text");
-    let fresh =
-        format!("```text\n$ spark-exporter diagnose examples/logs/hot_key/4.3.0\n{printed}```\n");
+    // The rest is described: "Read a report".
+    let (printed, _) = printed.split_once("\nExecution and timeline\n").expect("the section");
+    let fresh = format!(
+        "```text\n$ spark-exporter diagnose examples/logs/hot_key/4.3.0\n{printed}\nExecution and timeline\n  …\n```\n"
+    );
     let readme = std::fs::read_to_string("README.md").expect("README.md");
     let (before, rest) = readme.split_once(BEGIN).expect("the begin mark");
     let (shown, after) = rest.split_once(END).expect("the end mark");

@@ -16,6 +16,7 @@ use spark_exporter::model::{Application, Source};
 
 mod edited;
 mod labels;
+mod scans;
 mod score;
 mod time;
 

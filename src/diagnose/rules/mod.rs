@@ -19,6 +19,7 @@ mod data_skew;
 mod driver_gap;
 mod executor_lost;
 mod fetch_failures;
+mod file_scans;
 mod full_scan;
 mod gc_pressure;
 mod idle_cores;

@@ -1,6 +1,7 @@
 //! The slow tasks of a stage, and whether they had more to do than others:
 //! what `data_skew` and `straggler` judge, and what tells one from the other.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Unit;
@@ -67,6 +68,57 @@ pub(super) fn slow_tasks<'a>(view: &StageView<'a>, many: f64, few: f64) -> Vec<S
     let mut slow: Vec<Slow<'a>> = finished.chain(running).collect();
     slow.sort_by_key(|slow| std::cmp::Reverse(slow.run));
     slow
+}
+
+/// Launched this soon after the stage's first task, a task is of its first
+/// wave.
+const FIRST_WAVE_MS: i64 = 500;
+
+/// Whether the slow tasks are those with which each executor began the stage:
+/// they started what the others found ready (Python workers, connections,
+/// code). Of more than ten executors, ten are enough: no more slow tasks may
+/// be known.
+pub(super) fn begin_the_stage_everywhere(view: &StageView<'_>, slow: &[Slow<'_>]) -> bool {
+    let began = |task: &Task| {
+        view.span.is_some_and(|(first, _)| {
+            task.launched.as_millisecond().saturating_sub(first) <= FIRST_WAVE_MS
+        })
+    };
+    let all: BTreeSet<&str> = if view.stage.executors.is_empty() {
+        view.stage.slowest.iter().map(|task| task.executor_id.as_str()).collect()
+    } else {
+        view.stage.executors.iter().map(|share| share.executor_id.as_str()).collect()
+    };
+    let slowed: BTreeSet<&str> = slow.iter().map(|slow| slow.task.executor_id.as_str()).collect();
+    all.len() >= 2
+        && slowed.len() >= all.len().min(10)
+        && slow.iter().all(|slow| !slow.is_running() && began(slow.task))
+}
+
+/// Whether the task started a Python worker, as far as a log tells: its stage
+/// calls Python, and it was among the first of the stage on its executor's
+/// slots. Idle workers end after a minute, so an earlier stage is no proof
+/// against it.
+pub(super) fn starts_python(
+    view: &StageView<'_>,
+    application: &Application,
+    slow: &Slow<'_>,
+) -> bool {
+    const PYTHON: [&str; 3] = ["Python", "Pandas", "InArrow"];
+    let calls = |name: &String| PYTHON.iter().any(|part| name.contains(part));
+    let executors = &application.executors;
+    let place = executors.iter().position(|executor| executor.id == slow.task.executor_id);
+    let (Some(timeline), Some(place)) = (&view.stage.timeline, place) else { return false };
+    if slow.is_running() || !view.stage.operations.iter().any(calls) {
+        return false;
+    }
+    let launched = slow.task.launched.as_millisecond();
+    let before = timeline
+        .iter()
+        .filter(|task| task.executor as usize == place && task.launched_ms < launched)
+        .count();
+    let cores = executors.get(place).map_or(1, |executor| executor.cores);
+    (before as f64) < (f64::from(cores) / view.cpus).max(1.0)
 }
 
 /// One measure of a task beside what is typical of its stage.

@@ -3,6 +3,8 @@
 
 mod derived_numbers;
 mod failures;
+mod scans;
 mod slow_stages;
+mod streams;
 mod uneven_tasks;
 mod waiting_tasks;
