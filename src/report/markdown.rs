@@ -213,9 +213,10 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// An id as code; what would end the code is left out.
+/// An id as code, or, where it could be more than an id, as text.
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'"))
+    let is_id = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if is_id && !text.is_empty() { format!("`{text}`") } else { escaped(text) }
 }
 
 #[cfg(test)]
@@ -225,6 +226,7 @@ mod tests {
     #[test]
     fn nothing_becomes_markup() {
         assert_eq!(escaped("<b>a|b*c_d`"), "&lt;b&gt;a\\|b\\*c\\_d\\`");
-        assert_eq!(code("a`b"), "`a'b`");
+        assert_eq!(code("app-1_2"), "`app-1_2`");
+        assert_eq!(code("a`<b"), "a\\`&lt;b");
     }
 }

@@ -3,6 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::{SignedDuration, Timestamp};
+use spark_exporter::config::Thresholds;
+use spark_exporter::diagnose::diagnose as diagnosed;
+use spark_exporter::model::{
+    Application, Executor, ExecutorTotals, Job, JobStatus, MemoryPeaks, Plan, PlanNode, RunId,
+    Source, SqlExecution, SqlStatus, Stage, StageId, StageStatus, TaskCounts,
+};
+use spark_exporter::report::{self, Place, Texts, View};
+
 use crate::common::recorded;
 use crate::diagnose;
 
@@ -187,5 +196,97 @@ fn limits_are_said_in_every_form() {
             assert!(report.contains(limit), "{form}: {limit}");
         }
         assert!(report.contains("Which key is hot"), "{form}: what to look up elsewhere");
+    }
+}
+
+/// Thousands of everything, all with names that want to be markup: the reports
+/// stay small, say what they left out, and nothing becomes markup.
+#[test]
+fn a_huge_and_hostile_run_has_a_small_page() {
+    const EVIL: &str = "\"'><script>alert(1)</script></section><!-- `|*\u{202e}";
+    const MANY: u32 = 5_000;
+    let start = Timestamp::from_second(1_764_460_800).unwrap();
+    let at = |second: u32| start + SignedDuration::from_secs(i64::from(second));
+    let id = RunId { cluster: EVIL.to_owned(), app_id: EVIL.to_owned(), attempt_id: None };
+    let mut run = Application::new(id, Source::EventLog, at(2 * MANY));
+    run.name = EVIL.repeat(50);
+    run.spark_version = Some(EVIL.to_owned());
+    run.start = Some(start);
+    run.end = Some(at(2 * MANY));
+    run.configuration.set("spark.sql.shuffle.partitions", EVIL);
+    run.jobs = (0..MANY)
+        .map(|id| Job {
+            id,
+            status: JobStatus::Succeeded,
+            submitted: Some(at(id)),
+            completed: Some(at(id + 1)),
+            stage_ids: vec![id],
+            failure_reason: None,
+            sql_execution_id: Some(u64::from(id)),
+        })
+        .collect();
+    run.stages = (0..MANY)
+        .map(|id| Stage {
+            name: EVIL.to_owned(),
+            status: StageStatus::Complete,
+            submitted: Some(at(id)),
+            first_task_launched: Some(at(id)),
+            completed: Some(at(id + 1)),
+            tasks: TaskCounts { total: 1, succeeded: 1, ..TaskCounts::default() },
+            ..Stage::new(StageId { stage: id, attempt: 0 })
+        })
+        .collect();
+    run.executors = (0..MANY)
+        .map(|id| Executor {
+            id: format!("{id}{EVIL}"),
+            host: EVIL.to_owned(),
+            cores: 4,
+            resource_profile_id: 0,
+            added: Some(at(id)),
+            removed: Some(at(id + 1)),
+            removed_reason: Some(EVIL.to_owned()),
+            totals: ExecutorTotals::default(),
+            storage_memory_used_bytes: None,
+            storage_memory_bytes: None,
+            peaks: MemoryPeaks::default(),
+        })
+        .collect();
+    let node = |place: u32| PlanNode {
+        name: EVIL.into(),
+        text: EVIL.repeat(40).into(),
+        parent: place.checked_sub(1),
+        end: MANY,
+        metadata: vec![("Location".into(), EVIL.repeat(40).into())],
+        metrics: Vec::new(),
+        stages: Vec::new(),
+    };
+    let plan = Plan { nodes: (0..MANY).map(node).collect(), nodes_omitted: 0 };
+    run.sql = Some(
+        (0..u64::from(MANY))
+            .map(|id| SqlExecution {
+                status: SqlStatus::Completed,
+                start: Some(start),
+                end: Some(at(2 * MANY)),
+                description: EVIL.repeat(40).into(),
+                plan: (id < 5).then(|| plan.clone()),
+                ..SqlExecution::new(id)
+            })
+            .collect(),
+    );
+    let diagnosis = diagnosed(&run, &Thresholds::default());
+    let view = View { application: &run, diagnosis: &diagnosis };
+    for texts in [Texts::Hidden, Texts::Shown] {
+        let page = report::html(view, texts, Place::File);
+        assert!(page.len() < 600_000, "{} bytes", page.len());
+        for evil in ["<script", "<!--", "\u{202e}", "alert(1)</"] {
+            assert!(!page.contains(evil), "{evil}");
+        }
+        assert_eq!(page.matches("</section>").count(), page.matches("<section ").count());
+        for left_out in ["4,960 shorter ones not shown", "more operators not shown"] {
+            assert!(page.contains(left_out), "{left_out}");
+        }
+        let markdown = report::markdown(view, texts);
+        assert!(markdown.len() < 400_000, "{} bytes", markdown.len());
+        assert!(!markdown.contains("<script") && !markdown.contains("<!--"));
     }
 }

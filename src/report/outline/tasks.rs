@@ -250,12 +250,13 @@ fn elsewhere(run: View<'_>, stage: &Stage) -> Item {
 }
 
 fn spreads<'a>(run: View<'a>, stages: &'a [&'a Stage]) -> impl Iterator<Item = Spread> + 'a {
-    // Those that findings name come first.
-    let mut chosen: Vec<&&Stage> =
-        stages.iter().filter(|stage| stage.tasks.succeeded > 1).collect();
+    // Those that findings name come first; two or three tasks are no spread.
     let named = |stage: &Stage| {
         run.diagnosis.findings.iter().position(|finding| finding.stage() == Some(stage.id))
     };
+    let least = |stage: &Stage| if named(stage).is_some() { 2 } else { 4 };
+    let mut chosen: Vec<&&Stage> =
+        stages.iter().filter(|stage| stage.tasks.succeeded >= least(stage)).collect();
     chosen.sort_by_key(|stage| named(stage).unwrap_or(usize::MAX));
     chosen.truncate(SPREADS);
     chosen.into_iter().filter_map(move |stage| spread(run, stage))
