@@ -15,6 +15,7 @@ mod executions;
 mod finding;
 pub mod humane;
 mod numbers;
+mod plan_text;
 mod replay;
 mod rules;
 mod run_numbers;
@@ -28,6 +29,10 @@ mod what_if;
 
 #[cfg(test)]
 mod builders;
+#[cfg(test)]
+mod execution_tests;
+#[cfg(test)]
+mod plan_builders;
 #[cfg(test)]
 mod property_tests;
 

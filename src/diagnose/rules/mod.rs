@@ -2,9 +2,10 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Three files serve several rules:
+//! settled afterwards, in [`super::cost`]. Four files serve several rules:
 //! `slow` (which tasks of a stage are slow, and with how much data),
-//! `slow_hosts` and `loss` (why an executor went away).
+//! `slow_hosts`, `loss` (why an executor went away) and `plan_cost` (what a node
+//! of a plan cost).
 
 mod application_failed;
 mod application_idle;
@@ -42,7 +43,10 @@ mod streaming_behind;
 mod stuck_stage;
 mod task_failures;
 
+mod fed_by;
 mod loss;
+mod plan_cost;
+mod skew_advice;
 mod slow;
 mod slow_hosts;
 
@@ -52,10 +56,11 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
+use super::executions::{ExecutionView, NodeRef};
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
-    replay, stage_numbers, steps, task_list, waiting,
+    plan_text, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.

@@ -3,6 +3,7 @@
 
 mod derived_numbers;
 mod failures;
+mod joins;
 mod slow_stages;
 mod uneven_tasks;
 mod waiting_tasks;
