@@ -6,7 +6,7 @@
 //! whoever uses them, and exchanges that stand for others. Rules ask for
 //! *inputs* and *rows*, and need not know.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Subject;
@@ -315,28 +315,6 @@ impl<'a> NodeRef<'a> {
             node = node.inputs().next()?.unwrapped();
         }
         None
-    }
-
-    /// Nodes of the same stage: this one, those above it up to the exchange
-    /// that takes their rows, and those below up to the exchanges (or caches)
-    /// that give them; these not included.
-    pub(super) fn stage_mates(&self) -> Vec<NodeRef<'a>> {
-        let mut top = *self;
-        while let Some(parent) = top.parent().filter(|parent| !parent.ends_stage()) {
-            top = parent;
-        }
-        let mut found = Vec::new();
-        let mut pending = vec![top];
-        let mut seen = BTreeSet::new();
-        while let Some(node) = pending.pop() {
-            if (node.ends_stage() && node.place != self.place) || !seen.insert(node.place) {
-                continue;
-            }
-            found.push(node);
-            pending.extend(node.children());
-        }
-        found.sort_unstable_by_key(|node| node.place);
-        found
     }
 
     /// Rows that it put out, where the node or the first one below it that

@@ -9,7 +9,8 @@ use super::context::Context;
 use super::draft::Draft;
 use super::humane;
 use super::join_explosion::rows_of_sides;
-use super::plan_cost::{self, COMPARISONS_A_ROW};
+use super::less_work;
+use super::plan_cost::COMPARISONS_A_ROW;
 use super::plan_text::{self, Algorithm};
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Unit, Where};
 
@@ -100,7 +101,8 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
     let rows = left + right + out.unwrap_or(0) as f64;
     let comparing = pairs / (pairs + COMPARISONS_A_ROW * rows);
     let stages = view.stages_of(node);
-    let price = plan_cost::of_shares(context, stages.iter().map(|stage| (*stage, comparing)));
+    let (impact, of_stages) =
+        less_work::saving(context, stages.iter().map(|stage| (*stage, comparing)));
     let from = node.from();
     let counted = |rows: f64| humane::number(rows.round() as u64);
     let headline = format!(
@@ -119,7 +121,7 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
         draft = draft.evidence("output_rows", out as f64, Unit::Count, None, &from);
     }
     draft = draft
-        .impact(price.impact, price.shares)
+        .impact(impact, of_stages)
         .advice_unless(
             "Give the join an equality. Of a range, join on a part that both sides share (the day, \
              the hour, floor(value / width)) and compare within it; of an OR, join once for each \

@@ -8,7 +8,7 @@
 use super::context::{Context, ratio};
 use super::draft::Draft;
 use super::humane;
-use super::plan_cost;
+use super::less_work;
 use super::plan_text;
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Unit, Where};
 
@@ -76,7 +76,8 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
     let (left_rows, right_rows, out_rows) = (left as f64, right as f64, out as f64);
     let needless = (out_rows - larger as f64) / (left_rows + right_rows + out_rows);
     let stages = view.stages_of(node);
-    let price = plan_cost::of_shares(context, stages.iter().map(|stage| (*stage, needless)));
+    let (impact, of_stages) =
+        less_work::saving(context, stages.iter().map(|stage| (*stage, needless)));
     let from = node.from();
     let headline = format!(
         "{}: {} rows come out of {} and {}, {} the larger side, because keys repeat on both",
@@ -92,7 +93,7 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
         .evidence("left_rows", left_rows, Unit::Count, None, &from)
         .evidence("right_rows", right_rows, Unit::Count, None, &from)
         .evidence("rows_ratio", times, Unit::Ratio, thresholds.ratio, &from)
-        .impact(price.impact, price.shares)
+        .impact(impact, of_stages)
         .advice_unless(
             "Make the keys of one side unique before the join: drop its duplicates, or aggregate \
              it by the keys of the join",

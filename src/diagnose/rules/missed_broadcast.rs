@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::context::Context;
 use super::draft::Draft;
 use super::humane;
-use super::plan_cost::{self, share_of_run_time, time};
+use super::less_work;
+use super::plan_cost::{share_of_run_time, time};
 use super::plan_text::{self, Side};
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Unit, Where};
 
@@ -170,7 +171,7 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
     let joining = view.stages_of(node);
     let shares = writing.iter().map(|stage| (*stage, share_of_run_time(context, *stage, write)));
     let in_join = wait.saturating_add(sort);
-    let price = plan_cost::of_shares(
+    let (impact, of_stages) = less_work::saving(
         context,
         shares.chain(
             joining.iter().map(|stage| (*stage, share_of_run_time(context, *stage, in_join))),
@@ -223,7 +224,7 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
                 None,
                 larger.exchange.from(),
             )
-            .impact(price.impact, price.shares);
+            .impact(impact, of_stages);
     let which = candidate.side();
     let draft = draft.advice_unless(
         format!(

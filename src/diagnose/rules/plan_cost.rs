@@ -1,15 +1,13 @@
-//! What rules about plans share: how the cost of a node becomes a saving, and
-//! what heaps there are.
-//!
-//! Spark times tasks and a few nodes, not rows: where a node's share of its
-//! stage is inferred from rows, the saving says that it is estimated.
+//! What rules about plans share: which times a node tells of, what a row
+//! costs beside a comparison, and what heaps there are. The saving itself is
+//! that of stages that have less to do (`less_work`), always an estimate:
+//! Spark times tasks and a few nodes, not rows.
 
 use std::time::Duration;
 
-use super::context::{Context, StageView, seconds};
+use super::context::{Context, StageView};
 use super::steps::Spans;
-use super::task_list::TaskList;
-use super::{ExecutionView, Impact, NodeRef};
+use super::{ExecutionView, NodeRef};
 use crate::model::MetricKind;
 
 /// Work that comes with one row of a join (read, joined, handed on), in
@@ -17,42 +15,6 @@ use crate::model::MetricKind;
 /// generated code, as measured on the recorded runs `join_explosion` and
 /// `cartesian`.
 pub(super) const COMPARISONS_A_ROW: f64 = 100.0;
-
-/// A saving and the stages in which it lies.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Price {
-    pub(super) impact: Impact,
-    pub(super) shares: Vec<(usize, Duration)>,
-}
-
-/// What is saved where the tasks of each stage ran for `share` less of their
-/// run time. An inference, so `estimated`.
-pub(super) fn of_shares(
-    context: &Context<'_>,
-    stages: impl IntoIterator<Item = (usize, f64)>,
-) -> Price {
-    let mut price = Price::default();
-    let (mut wall, mut core) = (Duration::ZERO, Duration::ZERO);
-    for (index, share) in stages {
-        let Some(view) = context.stages.get(index) else { continue };
-        let Some(saved) = of_stage(view, share) else { continue };
-        wall = wall.saturating_add(saved.0);
-        core = core.saturating_add(saved.1);
-        price.shares.push((index, saved.0));
-    }
-    price.impact = Impact { wall: Some(wall), core: Some(core), estimated: true };
-    price
-}
-
-/// Wall time and core-time.
-fn of_stage(view: &StageView<'_>, share: f64) -> Option<(Duration, Duration)> {
-    let share = share.clamp(0.0, 1.0);
-    let tasks = TaskList::of(view)?;
-    let saving = tasks
-        .saving(view, |attempt| attempt.held.saturating_sub((attempt.run as f64 * share) as u64))?;
-    let core = seconds(saving.removed.as_secs_f64() * view.cpus);
-    Some((saving.wall.min(view.alone), core))
-}
 
 /// The share of a stage's run time that a measured time is.
 pub(super) fn share_of_run_time(context: &Context<'_>, index: usize, part: Duration) -> f64 {

@@ -14,7 +14,8 @@ use std::time::Duration;
 use super::context::Context;
 use super::draft::Draft;
 use super::humane;
-use super::plan_cost::{self, share_of_run_time};
+use super::less_work;
+use super::plan_cost::share_of_run_time;
 use super::plan_text;
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Unit, Where};
 
@@ -293,7 +294,7 @@ fn draft(
         let together = used.get(stage).copied().unwrap_or(1) as f64;
         *needless.entry(*stage).or_default() += share / together;
     }
-    let price = plan_cost::of_shares(context, needless);
+    let (impact, of_stages) = less_work::saving(context, needless);
     let all: BTreeMap<usize, f64> = of_copies.into_iter().flatten().collect();
     let (first, rest) = copies.split_first()?;
     let others: Vec<String> = rest.iter().take(3).map(|copy| copy.place.to_string()).collect();
@@ -327,7 +328,7 @@ fn draft(
                 None,
                 "stages of all copies",
             )
-            .impact(price.impact, price.shares)
+            .impact(impact, of_stages)
             .advice_unless(
                 "Cache or write the common rows before the branches part (cache(), a temporary \
                  table), with the columns that all of them need",

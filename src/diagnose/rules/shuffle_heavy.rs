@@ -4,8 +4,9 @@
 use super::context::{Context, ratio};
 use super::draft::Draft;
 use super::humane;
+use super::less_work;
 use super::missed_broadcast;
-use super::plan_cost::{self, share_of_run_time};
+use super::plan_cost::share_of_run_time;
 use super::plan_text;
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Unit, Where};
 
@@ -73,7 +74,7 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>) -> Option<Draft> {
             .saturating_add(measures.fetch_wait_time.sum_or_zero());
         (stage.index, share_of_run_time(context, stage.index, time) * needless)
     });
-    let price = plan_cost::of_shares(context, shares);
+    let (impact, of_stages) = less_work::saving(context, shares);
     let bytes_of = |node: NodeRef<'_>| node.node.value("shuffle bytes written").map(|v| v.total);
     let largest = view
         .nodes()
@@ -104,7 +105,7 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>) -> Option<Draft> {
         )
         .evidence("input_bytes", input as f64, Unit::Bytes, None, &of)
         .evidence("shuffle_ratio", times, Unit::Ratio, thresholds.ratio, &of)
-        .impact(price.impact, price.shares);
+        .impact(impact, of_stages);
     if let Some((bytes, node)) = largest {
         draft = draft.evidence("exchange_bytes", bytes as f64, Unit::Bytes, None, node.from());
         if let Some(rows) = node.rows() {
