@@ -17,6 +17,7 @@ mod finding;
 pub mod humane;
 mod job_replay;
 mod numbers;
+mod plan_text;
 mod plots;
 mod replay;
 mod rules;
@@ -32,6 +33,10 @@ mod what_if;
 
 #[cfg(test)]
 mod builders;
+#[cfg(test)]
+mod execution_tests;
+#[cfg(test)]
+mod plan_builders;
 #[cfg(test)]
 mod property_tests;
 

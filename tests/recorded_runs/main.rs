@@ -15,6 +15,7 @@ use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
 mod edited;
+mod judgement;
 mod labels;
 mod scans;
 mod score;

@@ -2,11 +2,12 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Four files serve several rules:
+//! settled afterwards, in [`super::cost`]. Some files serve several rules:
 //! `slow` (which tasks of a stage are slow, and with how much data),
 //! `slow_hosts`, `loss` (why an executor went away), `less_work` (what
-//! stages save that have less to do); `python_nodes` and
-//! `trigger` belong to `python_udf` and `streaming_behind`.
+//! stages save that have less to do) and `plan_cost` (what a node of a plan
+//! cost); `fed_by` and `skew_advice` belong to `data_skew`, `python_nodes` and
+//! `trigger` to `python_udf` and `streaming_behind`.
 
 mod application_failed;
 mod application_idle;
@@ -45,9 +46,12 @@ mod streaming_behind;
 mod stuck_stage;
 mod task_failures;
 
+mod fed_by;
 mod less_work;
 mod loss;
+mod plan_cost;
 mod python_nodes;
+mod skew_advice;
 mod slow;
 mod slow_hosts;
 mod trigger;
@@ -58,11 +62,11 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
-use super::executions;
+use super::executions::{self, ExecutionView, NodeRef};
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
-    replay, stage_numbers, steps, task_list, waiting,
+    plan_text, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.

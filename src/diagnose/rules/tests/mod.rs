@@ -4,6 +4,7 @@
 mod derived_numbers;
 mod failures;
 mod scans;
+mod joins;
 mod slow_stages;
 mod streams;
 mod uneven_tasks;
