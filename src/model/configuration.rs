@@ -92,6 +92,27 @@ impl Configuration {
         unit.checked_mul(number)
     }
 
+    /// A size property in Spark's notation (`512m`, `4g`, `10GiB`) in bytes; a
+    /// bare number is of `bare` bytes each, which differs from property to
+    /// property.
+    pub fn size(&self, key: &str, bare: u64) -> Option<u64> {
+        let text = self.get(key)?.trim().to_ascii_lowercase();
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().ok()?;
+        let unit = match unit.trim() {
+            "" => bare,
+            "b" => 1,
+            "k" | "kb" | "kib" => 1 << 10,
+            "m" | "mb" | "mib" => 1 << 20,
+            "g" | "gb" | "gib" => 1 << 30,
+            "t" | "tb" | "tib" => 1 << 40,
+            "p" | "pb" | "pib" => 1 << 50,
+            _ => return None,
+        };
+        number.checked_mul(unit)
+    }
+
     /// Cores that one task of a stage with this resource profile takes; at
     /// least a thousandth, so that it can be divided by.
     pub fn task_cpus(&self, resource_profile_id: u32) -> f64 {
@@ -133,6 +154,24 @@ mod tests {
             configuration.set("spark.locality.wait", text);
             let bare = Duration::from_secs(1);
             assert_eq!(configuration.time("spark.locality.wait", bare), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_in_spark_s_notation() {
+        let mut configuration = Configuration::default();
+        for (text, expected) in [
+            ("512m", Some(512 << 20)),
+            ("4g", Some(4 << 30)),
+            ("10 KiB", Some(10 << 10)),
+            ("1024", Some(1 << 30)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("99999999999p", None),
+            ("many", None),
+        ] {
+            configuration.set("spark.executor.memory", text);
+            assert_eq!(configuration.size("spark.executor.memory", 1 << 20), expected, "{text}");
         }
     }
 
