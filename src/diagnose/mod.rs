@@ -14,6 +14,7 @@ mod draft;
 mod executions;
 mod finding;
 pub mod humane;
+mod jobs;
 mod numbers;
 mod replay;
 mod rules;

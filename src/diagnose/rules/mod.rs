@@ -2,9 +2,10 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Three files serve several rules:
-//! `slow` (which tasks of a stage are slow, and with how much data),
-//! `slow_hosts` and `loss` (why an executor went away).
+//! settled afterwards, in [`super::cost`]. Five files serve others: `slow` (which
+//! tasks of a stage are slow, and with how much data), `slow_hosts`, `loss`
+//! (why an executor went away), `gap_parts` (what the driver did meanwhile) and
+//! `result_size` (what tasks sent to the driver).
 
 mod application_failed;
 mod application_idle;
@@ -42,7 +43,9 @@ mod streaming_behind;
 mod stuck_stage;
 mod task_failures;
 
+mod gap_parts;
 mod loss;
+mod result_size;
 mod slow;
 mod slow_hosts;
 
@@ -54,15 +57,15 @@ use super::context::{self, Context};
 use super::draft::{self, Draft};
 
 use super::{
-    About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
-    replay, stage_numbers, steps, task_list, waiting,
+    About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where,
+    executions, humane, jobs, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.
 pub(super) type Entry = (&'static About, fn(&Context<'_>, &mut Vec<Draft>));
 
-/// All of them. The order decides nothing but which of two equal findings
-/// comes first.
+/// All of them. The order decides which of two equal findings comes first,
+/// and a rule may look at the drafts of those before it.
 pub(super) const ALL: [Entry; 35] = [
     (&job_failed::ABOUT, job_failed::find),
     (&application_failed::ABOUT, application_failed::find),
@@ -82,7 +85,6 @@ pub(super) const ALL: [Entry; 35] = [
     (&driver_gap::ABOUT, driver_gap::find),
     (&application_idle::ABOUT, application_idle::find),
     (&stuck_stage::ABOUT, stuck_stage::find),
-    (&idle_cores::ABOUT, idle_cores::find),
     (&speculation_waste::ABOUT, speculation_waste::find),
     (&memory::ABOUT, memory::find),
     (&configuration::ABOUT, configuration::find),
@@ -99,6 +101,8 @@ pub(super) const ALL: [Entry; 35] = [
     (&full_scan::ABOUT, full_scan::find),
     (&repeated_subplan::ABOUT, repeated_subplan::find),
     (&streaming_behind::ABOUT, streaming_behind::find),
+    // Counts what the others have not explained.
+    (&idle_cores::ABOUT, idle_cores::find),
 ];
 
 pub(super) fn about(rule: Rule) -> &'static About {

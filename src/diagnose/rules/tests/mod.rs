@@ -3,6 +3,8 @@
 
 mod derived_numbers;
 mod failures;
+mod outcome;
 mod slow_stages;
 mod uneven_tasks;
 mod waiting_tasks;
+mod whole_run;
