@@ -168,7 +168,12 @@ pub(super) fn stage_attempt<'a>(
             launched_ms: START + launched,
             duration_ms: held as u32,
             run_ms: run as u32,
+            deserialize_ms: spec.metrics.deserialize_time.as_millis() as u32,
+            cpu_ms: spec.metrics.cpu_time.as_millis() as u32,
             gc_ms: spec.metrics.gc_time.as_millis() as u32,
+            fetch_wait_ms: spec.metrics.fetch_wait_time.as_millis() as u32,
+            shuffle_write_ms: spec.metrics.shuffle_write_time.as_millis() as u32,
+            result_ms: spec.metrics.result_serialization_time.as_millis() as u32,
             executor: executor as u32,
             succeeded: spec.failure.is_none(),
         });

@@ -101,7 +101,19 @@ fn absurd() -> impl Strategy<Value = Application> {
                 spans
                     .into_iter()
                     .map(|(launched_ms, duration_ms, run_ms, gc_ms, executor, succeeded)| {
-                        TaskSpan { launched_ms, duration_ms, run_ms, gc_ms, executor, succeeded }
+                        TaskSpan {
+                            launched_ms,
+                            duration_ms,
+                            run_ms,
+                            deserialize_ms: gc_ms.rotate_left(3),
+                            cpu_ms: run_ms.rotate_left(5),
+                            gc_ms,
+                            fetch_wait_ms: executor.rotate_left(7),
+                            shuffle_write_ms: u32::MAX,
+                            result_ms: duration_ms.rotate_left(9),
+                            executor,
+                            succeeded,
+                        }
                     })
                     .collect()
             });

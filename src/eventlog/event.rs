@@ -224,6 +224,7 @@ events! {
         "Stage Name" => name: Text<'a>,
         "Number of Tasks" => tasks: Number,
         "RDD Info" => rdds: Option<Vec<RddInfo<'a>>>,
+        "Parent IDs" => parents: Option<Vec<Number>>,
         "Submission Time" => submitted: Number,
         "Completion Time" => completed: Number,
         "Failure Reason" => failure_reason: Text<'a>,

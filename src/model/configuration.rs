@@ -54,6 +54,11 @@ impl Configuration {
         self.properties.get(key).map(String::as_str)
     }
 
+    /// Keys and values, ascending by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.properties.iter().map(|(key, value)| (&**key, &**value))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.properties.is_empty()
     }

@@ -111,15 +111,25 @@ pub struct Speculation {
     pub lost_time: Option<Duration>,
 }
 
-/// When one task attempt ran: enough to replay the stage on its slots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When one task attempt ran, and on what: enough to replay the stage on its
+/// slots and to say where its time went. Spans are whole milliseconds; 0 also
+/// where Spark sent none (attempts of lost executors). Kept small: there is
+/// one for every task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskSpan {
     /// Milliseconds since the epoch.
     pub launched_ms: i64,
-    /// Launch to finish, in milliseconds.
+    /// Launch to finish.
     pub duration_ms: u32,
+    /// As Spark sent it, see [`super::TaskMetrics::run_time`].
     pub run_ms: u32,
+    pub deserialize_ms: u32,
+    pub cpu_ms: u32,
     pub gc_ms: u32,
+    pub fetch_wait_ms: u32,
+    pub shuffle_write_ms: u32,
+    /// Serializing the result, and fetching it to the driver.
+    pub result_ms: u32,
     /// Index into [`super::Application::executors`]; `u32::MAX` where the
     /// executor is not known.
     pub executor: u32,
@@ -146,8 +156,11 @@ pub struct Stage {
     /// Jobs that listed the stage.
     pub job_ids: Vec<u32>,
     pub rdd_ids: Vec<u64>,
+    /// Stages whose output it reads: from logs only.
+    pub parent_ids: Vec<u32>,
     /// Names of the operations its RDDs come from (`Exchange`,
-    /// `InMemoryTableScan`, `Scan parquet`): from logs only.
+    /// `InMemoryTableScan`, `Scan parquet`; `PythonRDD` where a function of
+    /// Python runs over an RDD): from logs only.
     pub operations: Vec<String>,
     /// Whether it reads a cached table, where Spark counts batches as
     /// records; `None` where the source does not tell.
@@ -197,6 +210,7 @@ impl Stage {
             failure_reason: None,
             job_ids: Vec::new(),
             rdd_ids: Vec::new(),
+            parent_ids: Vec::new(),
             operations: Vec::new(),
             reads_cache: None,
             resource_profile_id: 0,

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -12,13 +11,16 @@ use std::time::Duration;
 use spark_exporter::config::{Limits, Thresholds};
 use spark_exporter::diagnose::{Cause, Diagnosis, Finding, Rule, Severity, diagnose};
 use spark_exporter::eventlog::{ReadOptions, read, scan};
-use spark_exporter::fetch::files::{Files, LocalFiles};
+use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
+mod edited;
 mod labels;
+mod score;
+mod time;
 mod whole_run;
 
-use Rule::{DataSkew, ExecutorLost};
+use Rule::DataSkew;
 use Severity::{Critical, Info};
 use labels::Expected;
 
@@ -200,47 +202,4 @@ fn without_a_timeline_the_verdict_is_the_same() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-}
-
-/// The recorded loss of an executor, with the words of a pod with sidecars in
-/// the place of Standalone's (SPARK-49804).
-fn lost_with_sidecars(spark_container: &str) -> Application {
-    let folder = folders(&logs().join("executor_heap_oom")).pop().expect("a recording");
-    let files = LocalFiles::at(&folder).expect("a place");
-    let log = scan(&files).expect("a log").logs.remove(0);
-    let file = files.open(&log.files[0].path, 0).expect("a file");
-    let mut text = String::new();
-    zstd::Decoder::new(file).expect("zstd").read_to_string(&mut text).expect("a log");
-    let pod = format!(
-        "The executor with id 1 exited with exit code 0(success).\\n\\n\
-         The API gave the following brief reason: N/A\\n\
-         The API gave the following container statuses:\\n\\n\
-         \\t container name: proxy\\n\\t exit code: 0\\n\\n\
-         \\t container name: spark-kubernetes-executor\\n\\t {spark_container}\\n\\n\
-         \\t container name: shipper\\n\\t exit code: 0"
-    );
-    let standalone = "Command exited with code 52";
-    assert!(text.contains(standalone));
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app-1");
-    fs::write(&path, text.replace(standalone, &pod)).expect("written");
-    let limits = Limits::default();
-    let files = LocalFiles::at(&path).expect("a place");
-    let log = scan(&files).expect("a log").logs.remove(0);
-    read(&log, &files, &ReadOptions { cluster: "test", limits: &limits }).expect("read").application
-}
-
-#[test]
-fn of_a_pod_with_sidecars_the_spark_container_tells() {
-    for (status, cause) in [
-        ("exit code: 52", Cause::HeapOom),
-        ("exit code: 137\\n\\t termination reason: OOMKilled", Cause::ContainerMemory),
-        ("exit code: 137", Cause::Killed),
-    ] {
-        let diagnosis = diagnose(&lost_with_sidecars(status), &Thresholds::default());
-        let lost: Vec<_> =
-            diagnosis.findings.iter().filter(|finding| finding.rule == ExecutorLost).collect();
-        assert_eq!(lost.len(), 1, "{status}");
-        assert_eq!(lost[0].cause, Some(cause), "{status}");
-    }
 }

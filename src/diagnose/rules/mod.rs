@@ -2,10 +2,12 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Five files serve others: `slow` (which
+//! settled afterwards, in [`super::cost`]. Other files serve them: `slow` (which
 //! tasks of a stage are slow, and with how much data), `slow_hosts`, `loss`
-//! (why an executor went away), `gap_parts` (what the driver did meanwhile) and
-//! `result_size` (what tasks sent to the driver).
+//! (why an executor went away) and `less_work` (what stages save that have less
+//! to do) several rules; `python_nodes` belongs to `python_udf`, `trigger` to
+//! `streaming_behind`, `gap_parts` (what the driver did meanwhile) to
+//! `driver_gap`, `result_size` (what tasks sent to the driver) to `memory`.
 
 mod application_failed;
 mod application_idle;
@@ -44,10 +46,13 @@ mod stuck_stage;
 mod task_failures;
 
 mod gap_parts;
+mod less_work;
 mod loss;
+mod python_nodes;
 mod result_size;
 mod slow;
 mod slow_hosts;
+mod trigger;
 
 #[cfg(test)]
 mod tests;
@@ -55,10 +60,11 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
+use super::executions;
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where,
-    executions, humane, jobs, replay, stage_numbers, steps, task_list, waiting,
+    humane, jobs, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.

@@ -261,11 +261,20 @@ fn span(when: &When, executor: u32, task: Option<&Measured>, succeeded: bool) ->
     let millis = |span: Option<Duration>| {
         u32::try_from(span.unwrap_or_default().as_millis()).unwrap_or(u32::MAX)
     };
+    let of = |part: fn(&Measured) -> Option<Duration>| millis(task.and_then(part));
     TaskSpan {
         launched_ms: when.launched,
         duration_ms: millis(when.duration),
-        run_ms: millis(task.and_then(|task| task.run_time)),
-        gc_ms: millis(task.and_then(|task| task.gc_time)),
+        run_ms: of(|task| task.run_time),
+        deserialize_ms: of(|task| task.deserialize_time),
+        cpu_ms: of(|task| task.cpu_time),
+        gc_ms: of(|task| task.gc_time),
+        fetch_wait_ms: of(|task| task.fetch_wait_time),
+        shuffle_write_ms: of(|task| task.shuffle_write_time),
+        result_ms: of(|task| {
+            let serialization = task.result_serialization_time.unwrap_or_default();
+            Some(serialization.saturating_add(task.getting_result_time))
+        }),
         executor,
         succeeded,
     }
