@@ -16,6 +16,7 @@ mod executions;
 mod finding;
 pub mod humane;
 mod job_replay;
+mod jobs;
 mod numbers;
 mod plan_text;
 mod plots;

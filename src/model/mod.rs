@@ -34,7 +34,9 @@ pub use kind::Kind;
 pub use memory::{Driver, MemoryPeaks};
 pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
 pub use sql::{SqlExecution, SqlStatus, SqlText};
-pub use stage::{ExecutorShare, Measures, Stage, StageId, StageStatus, TaskCounts, TaskSpan};
+pub use stage::{
+    ExecutorShare, Measures, Speculation, Stage, StageId, StageStatus, TaskCounts, TaskSpan,
+};
 pub use storage::CachedRdd;
 pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,
