@@ -1,6 +1,7 @@
 //! One diagnosis for a person, or for a person's program. Pure: model and
 //! findings in, text out.
 
+pub mod compare;
 mod json;
 mod json_sql;
 mod summary;
@@ -8,6 +9,7 @@ mod text;
 
 pub use json::{SCHEMA_VERSION, json};
 pub use summary::Summary;
+use text::clean;
 pub use text::{Colours, text};
 
 use crate::diagnose::Diagnosis;
