@@ -120,6 +120,12 @@ fn two_executions_of_one_run() {
     assert_eq!(found["b"]["sql_id"], 1);
     assert!(found["a"]["duration_seconds"].as_f64().unwrap() > 0.0, "{found:#}");
 
+    // One filled the cache, the other read it.
+    let output = compare(&[&path, "--sql-id", "1", "--sql-id-b", "2"]);
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(!out.contains("is faster") && !out.contains("is slower"), "{out}");
+    assert!(out.contains("Stages that read a cached table: 1 in A, 1 in B"), "{out}");
+
     let output = compare(&[&path, "--sql-id", "0", "--sql-id-b", "777"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();

@@ -6,7 +6,7 @@
 //! Only the number of slots changes. At 100 % the replay should give what the
 //! run took: how far it is off is [`WhatIf::model_error`].
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,6 +22,13 @@ use crate::model::{DataQuality, Job, Kind, StageId, State};
 const FACTORS: [f64; 8] = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0];
 /// A replay that is further off than this says nothing about other sizes.
 const MOST_ERROR: f64 = 0.25;
+/// Slots of an executor of which it is followed when they become free.
+const MOST_SLOTS: f64 = 256.0;
+/// The end of a task is written down up to so long after the launch of the
+/// next one on its slot.
+const SOON_MS: i64 = 100;
+/// A slot that was free for longer was not handed over.
+const LONGEST_GAP_MS: i64 = 10_000;
 /// Pairs of jobs of which one waits for the other: more are not followed.
 const MOST_WAITS: usize = 1_000_000;
 /// Among so many jobs that ended last those of its own SQL execution are
@@ -238,7 +245,7 @@ fn plan(context: &Context<'_>, ran: &[&StageView<'_>]) -> Option<Plan> {
             stages: Vec::new(),
         });
     }
-    let hand_overs = hand_overs(ran);
+    let hand_overs = hand_overs(context, ran);
     let mut of_job: BTreeMap<usize, Vec<&StageView<'_>>> = BTreeMap::new();
     for view in ran {
         of_job.entry(job_of(view, &jobs)?).or_default().push(view);
@@ -405,9 +412,10 @@ fn delay(context: &Context<'_>, view: &StageView<'_>) -> u64 {
 }
 
 /// For each stage attempt the mean time from the end of a task to the launch
-/// of the next one on its slot, in milliseconds: on each executor a task takes
-/// the slot that became free last.
-fn hand_overs(ran: &[&StageView<'_>]) -> BTreeMap<StageId, u32> {
+/// of the next one on its slot, in milliseconds. Below 0 where the driver
+/// launched the next one before it wrote down the end: real Spark does so by
+/// some 3 ms.
+fn hand_overs(context: &Context<'_>, ran: &[&StageView<'_>]) -> BTreeMap<StageId, i32> {
     let mut tasks: Vec<(i64, i64, u32, usize)> = Vec::new();
     for (place, view) in ran.iter().enumerate() {
         for task in view.stage.timeline.iter().flatten() {
@@ -416,24 +424,37 @@ fn hand_overs(ran: &[&StageView<'_>]) -> BTreeMap<StageId, u32> {
         }
     }
     tasks.sort_unstable();
-    let mut executors: BTreeMap<u32, (BinaryHeap<std::cmp::Reverse<i64>>, Vec<i64>)> =
-        BTreeMap::new();
-    let mut gaps: Vec<(u64, u64)> = vec![(0, 0); ran.len()];
+    let executors = &context.application.executors;
+    let slots = |executor: u32, cpus: f64| {
+        let cores = executors.get(executor as usize).map_or(1, |executor| executor.cores);
+        (f64::from(cores) / cpus + 1e-9).clamp(1.0, MOST_SLOTS) as usize
+    };
+    // By executor when each of its slots became free.
+    let mut free: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+    let mut gaps: Vec<(i64, i64)> = vec![(0, 0); ran.len()];
     for (launched, end, executor, place) in tasks {
-        let (running, free) = executors.entry(executor).or_default();
-        while running.peek().is_some_and(|ended| ended.0 <= launched) {
-            free.extend(running.pop().map(|ended| ended.0));
+        let free = free.entry(executor).or_default();
+        if free.len() < slots(executor, ran[place].cpus) {
+            free.push(end);
+            continue;
         }
-        let since = ran[place].span.map_or(launched, |(first, _)| first);
-        if let Some(freed) = free.pop().filter(|freed| *freed >= since) {
-            gaps[place].0 = gaps[place].0.saturating_add(between(freed, launched));
+        // The one that became free last, or about now.
+        let by_now = |freed: &i64| *freed > launched.saturating_add(SOON_MS);
+        let Some(slot) =
+            free.iter_mut().min_by_key(|freed| (by_now(freed), launched.abs_diff(**freed)))
+        else {
+            continue;
+        };
+        if ran[place].span.is_some_and(|(first, _)| *slot >= first) {
+            let gap = launched.saturating_sub(*slot).clamp(-SOON_MS, LONGEST_GAP_MS);
+            gaps[place].0 += gap;
             gaps[place].1 += 1;
         }
-        running.push(std::cmp::Reverse(end));
+        *slot = end;
     }
     ran.iter()
         .zip(gaps)
         .filter(|(_, (_, n))| *n > 0)
-        .map(|(view, (sum, n))| (view.stage.id, u32::try_from(sum / n).unwrap_or(u32::MAX)))
+        .map(|(view, (sum, n))| (view.stage.id, (sum / n) as i32))
         .collect()
 }

@@ -15,6 +15,7 @@ use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
 mod edited;
+mod impact;
 mod labels;
 mod score;
 mod time;

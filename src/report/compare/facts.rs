@@ -1,6 +1,7 @@
 //! What differs between two diagnosed runs, worked out once for all forms.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::time::Duration;
 
 use super::settings::differing;
@@ -238,29 +239,22 @@ fn judge(a: &Part<'_>, b: &Part<'_>, data: &[Volume]) -> (Verdict, Vec<String>) 
         );
     }
     let same = (other - one).abs() <= (one * SAME_SHARE).max(SAME_SECONDS);
-    let cached = |part: &Part<'_>| part.cache_reading_stages().map(|stages| stages > 0);
-    if let (Some(in_a), Some(in_b)) = (cached(a), cached(b))
-        && in_a != in_b
-        && !same
-    {
-        let which = if in_b { "B" } else { "A" };
-        return (
-            Verdict::CacheDiffers,
-            vec![format!(
-                "{times} ({share:+.0} %), but only {which} read a cached table: their times say \
-                 nothing about which is faster."
-            )],
+    if let Some(why) = cache_differs(a, b).filter(|_| !same) {
+        let sentence = format!(
+            "{times} ({share:+.0} %), but {why}: their times say nothing about which is faster."
         );
+        return (Verdict::CacheDiffers, vec![sentence]);
     }
     let basis = basis(data);
     let on = |what: &str, ratio: f64| {
-        // Start-up and gaps do not shrink with the data, so this is no
-        // prediction of what the same data would take.
-        let per = other / one.max(1e-3) / ratio;
-        format!(
-            "{what}: {:+.0} %; per record or byte it took {per:.2}x the time",
-            (ratio - 1.0) * 100.0
-        )
+        let mut said = format!("{what}: {}", change(ratio));
+        // Start-up and gaps do not shrink with the data: of data that differ
+        // much a rate says nothing.
+        if (0.1..10.0).contains(&ratio) {
+            let per = other / one.max(1e-3) / ratio;
+            let _ = write!(said, "; per record or byte it took {per:.2}x the time");
+        }
+        said
     };
     match basis {
         _ if same => {
@@ -293,12 +287,38 @@ fn judge(a: &Part<'_>, b: &Part<'_>, data: &[Volume]) -> (Verdict, Vec<String>) 
             let (verdict, word) =
                 if other < one { (Verdict::Faster, "faster") } else { (Verdict::Slower, "slower") };
             let data = match basis {
-                Some((what, ratio)) => format!("{what}: {:+.0} %", (ratio - 1.0) * 100.0),
+                Some((what, ratio)) => format!("{what}: {}", change(ratio)),
                 None => "nothing tells how much data each had".to_owned(),
             };
             (verdict, vec![format!("{times}: B is {word} ({share:+.0} %; {data}).")])
         }
     }
+}
+
+/// `+12 %`, or how many times as much where that would be hard to read.
+pub(super) fn change(ratio: f64) -> String {
+    if ratio >= 10.0 {
+        format!("{ratio:.0}x")
+    } else if ratio > 0.0 && ratio < 0.1 {
+        format!("1/{:.0}", 1.0 / ratio)
+    } else {
+        format!("{:+.0} %", (ratio - 1.0) * 100.0)
+    }
+}
+
+/// In words, where one had its data in a cache and the other had not, or
+/// filled it.
+fn cache_differs(a: &Part<'_>, b: &Part<'_>) -> Option<String> {
+    let (in_a, in_b) = (a.cache_reading_stages()? > 0, b.cache_reading_stages()? > 0);
+    if in_a != in_b {
+        return Some(format!("only {} read a cached table", if in_b { "B" } else { "A" }));
+    }
+    let storage = |part: &Part<'_>| Some(part.sum(Some(false), |m| &m.input_records)? > 0);
+    let (from_a, from_b) = (storage(a)?, storage(b)?);
+    (in_a && from_a != from_b).then(|| {
+        let (filled, read) = if from_a { ("A", "B") } else { ("B", "A") };
+        format!("{filled} read storage and filled a cache, {read} read the cache alone")
+    })
 }
 
 fn cache_note(a: &Part<'_>, b: &Part<'_>) -> Option<String> {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::facts::change;
 use super::{Comparison, Kept, Setting, Side, Told, Volume};
 use crate::diagnose::humane;
 use crate::report::clean;
@@ -139,7 +140,7 @@ fn volume_row(volume: Volume) -> [String; 4] {
 fn row(what: &str, a: Option<f64>, b: Option<f64>, show: fn(f64) -> String) -> [String; 4] {
     let change = match (a, b) {
         (Some(a), Some(b)) if a > 0.0 && (b - a).abs() >= a * 0.005 => {
-            format!("{:+.0} %", (b / a - 1.0) * 100.0)
+            change(b / a)
         }
         _ => String::new(),
     };
