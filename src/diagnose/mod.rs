@@ -15,8 +15,10 @@ mod draft;
 mod executions;
 mod finding;
 pub mod humane;
+mod job_plan;
 mod job_replay;
 mod numbers;
+mod plots;
 mod replay;
 mod rules;
 mod run_numbers;
@@ -40,6 +42,7 @@ pub use finding::{
     Unit, Where,
 };
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
+pub use plots::{CoresOverTime, Plots, TaskProfile};
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
 pub use what_if::{Scenario, WhatIf};
 
@@ -63,6 +66,7 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
     findings.truncate(MOST_FINDINGS);
     let times = time_split::of(&context);
     let stages = context.stages.iter().map(|view| (view.stage.id, view.numbers)).collect();
+    let plots = plots::of(&context, &findings);
     Diagnosis {
         findings,
         findings_omitted,
@@ -72,5 +76,6 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
         stage_times: times.stages,
         sql_times: times.sql,
         what_if: what_if::of(&context),
+        plots,
     }
 }

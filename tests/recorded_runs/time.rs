@@ -66,9 +66,10 @@ fn the_layer_is_named() {
         // scaled to their durations, the other parts would be twice too long.
         ("tiny_tasks", TimePart::Scheduling),
     ];
+    let runs = recorded();
     for (name, largest) in expected {
-        for (_, version, application) in recorded().into_iter().filter(|(run, ..)| run == name) {
-            let stages = diagnose(&application, &Thresholds::default()).stage_times.into_values();
+        for (_, version, application) in runs.iter().filter(|(run, ..)| run == name) {
+            let stages = diagnose(application, &Thresholds::default()).stage_times.into_values();
             let longest = stages.max_by_key(|split| split.total).expect("a stage");
             assert_eq!(longest.largest(), Some(*largest), "{name} {version}: {longest:?}");
         }
@@ -84,9 +85,10 @@ fn what_tasks_waited_for_is_inferred() {
         // Eight microseconds of CPU a row, on a machine that others use.
         ("healthy", BlockedBy::Unknown),
     ];
+    let runs = recorded();
     for (name, blocked_by) in expected {
-        for (_, version, application) in recorded().into_iter().filter(|(run, ..)| run == name) {
-            let split = diagnose(&application, &Thresholds::default()).time.expect("a split");
+        for (_, version, application) in runs.iter().filter(|(run, ..)| run == name) {
+            let split = diagnose(application, &Thresholds::default()).time.expect("a split");
             assert_eq!(split.blocked_by, Some(*blocked_by), "{name} {version}: {split:?}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::facts::change;
 use super::{Comparison, Kept, Setting, Side, Told, Volume};
 use crate::diagnose::humane;
-use crate::report::clean;
+use crate::report::privacy::plain;
 
 /// Settings that differ and are listed one by one.
 const SETTINGS_SHOWN: usize = 40;
@@ -15,7 +15,7 @@ const SETTINGS_SHOWN: usize = 40;
 pub fn text(comparison: &Comparison) -> String {
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
-        let _ = writeln!(out, "{name}  {}", clean(&described(side)));
+        let _ = writeln!(out, "{name}  {}", plain(&described(side)));
     }
     out.push('\n');
     for sentence in &comparison.sentences {
@@ -32,7 +32,7 @@ pub fn text(comparison: &Comparison) -> String {
     for (title, lines) in lists(comparison) {
         let _ = writeln!(out, "\n  {title}:");
         for line in lines {
-            let _ = writeln!(out, "    {}", clean(&line));
+            let _ = writeln!(out, "    {}", plain(&line));
         }
     }
     out
@@ -69,7 +69,7 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// What Markdown would take for markup, and control characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in clean(text).chars() {
+    for c in plain(text).chars() {
         if matches!(c, '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '#' | '\\') {
             out.push('\\');
         }
@@ -139,9 +139,7 @@ fn volume_row(volume: Volume) -> [String; 4] {
 
 fn row(what: &str, a: Option<f64>, b: Option<f64>, show: fn(f64) -> String) -> [String; 4] {
     let change = match (a, b) {
-        (Some(a), Some(b)) if a > 0.0 && (b - a).abs() >= a * 0.005 => {
-            change(b / a)
-        }
+        (Some(a), Some(b)) if a > 0.0 && (b - a).abs() >= a * 0.005 => change(b / a),
         _ => String::new(),
     };
     let shown = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), show);
