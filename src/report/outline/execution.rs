@@ -254,7 +254,7 @@ fn what_if(what_if: &WhatIf) -> Vec<Block> {
          of tasks.",
         humane::duration(what_if.critical_path)
     );
-    let assumptions = format!("Taken for granted: {}", what_if.assumptions.join(" "));
+    let assumptions = format!("Taken for granted: {}", what_if.assumptions.join("; "));
     let mut blocks = vec![Block::Table(table), Block::Text(critical)];
     if !what_if.assumptions.is_empty() {
         blocks.push(Block::Note(assumptions));
