@@ -204,7 +204,7 @@ fn limits_are_said_in_every_form() {
 #[test]
 fn a_huge_and_hostile_run_has_a_small_page() {
     const EVIL: &str = "\"'><script>alert(1)</script></section><!-- `|*\u{202e}";
-    const MANY: u32 = 5_000;
+    const MANY: u32 = 1_000;
     let start = Timestamp::from_second(1_764_460_800).unwrap();
     let at = |second: u32| start + SignedDuration::from_secs(i64::from(second));
     let id = RunId { cluster: EVIL.to_owned(), app_id: EVIL.to_owned(), attempt_id: None };
@@ -282,7 +282,7 @@ fn a_huge_and_hostile_run_has_a_small_page() {
             assert!(!page.contains(evil), "{evil}");
         }
         assert_eq!(page.matches("</section>").count(), page.matches("<section ").count());
-        for left_out in ["4,960 shorter ones not shown", "more operators not shown"] {
+        for left_out in ["960 shorter ones not shown", "more operators not shown"] {
             assert!(page.contains(left_out), "{left_out}");
         }
         let markdown = report::markdown(view, texts);

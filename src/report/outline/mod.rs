@@ -50,7 +50,8 @@ pub struct Heading {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
-    /// Stable: the anchor of the page.
+    /// Stable: the anchor of the page. None is the name of a rule, which is
+    /// the anchor of its first finding.
     pub id: &'static str,
     pub title: &'static str,
     pub blocks: Vec<Block>,

@@ -190,7 +190,7 @@ fn names(finding: &Finding, key: &str) -> bool {
 }
 
 pub(super) fn section(run: View<'_>, texts: Texts) -> Section {
-    let mut section = Section::new("configuration", "Configuration and risks");
+    let mut section = Section::new("settings", "Configuration and risks");
     let settings = settings(run, texts);
     if settings.is_empty() {
         section.blocks.push(Block::Note("The configuration is not known.".to_owned()));
