@@ -48,7 +48,9 @@ fn parts_sum_to_the_whole() {
         let application = as_rest(application);
         let diagnosis = diagnose(&application, &Thresholds::default());
         parts_add_up(&application, &diagnosis, &what);
-        assert!(diagnosis.time.expect("a split").estimated, "{what}");
+        // Where no task ran there is nothing to estimate.
+        let ran = application.stages.iter().any(|stage| stage.tasks.succeeded > 0);
+        assert_eq!(diagnosis.time.expect("a split").estimated, ran, "{what}");
     }
 }
 
