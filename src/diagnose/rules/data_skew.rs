@@ -11,6 +11,7 @@ use super::draft::Draft;
 use super::humane;
 use super::slow::{self, Compared, Load, Slow};
 use super::task_list::TaskList;
+use super::unsplittable;
 use super::{About, Cause, Confidence, FindingKind, Rule, Unit, Where};
 use crate::model::{Application, Stage};
 
@@ -122,6 +123,9 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
         }
     }
     draft = draft.impact(impact, vec![(view.index, impact.wall.unwrap_or_default())]);
+    if cause == Cause::InputFiles {
+        draft = unsplittable::said(draft, context, view, &slow);
+    }
     Some(advise(draft, cause, context.application, stage, &slow))
 }
 

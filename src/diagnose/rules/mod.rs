@@ -51,6 +51,7 @@ mod python_nodes;
 mod slow;
 mod slow_hosts;
 mod trigger;
+mod unsplittable;
 
 #[cfg(test)]
 mod tests;
