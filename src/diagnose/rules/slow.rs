@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Unit;
-use super::context::{StageView, seconds};
+use super::context::{Context, StageView, seconds};
+use super::fed_by;
 use super::stage_numbers::{ENOUGH_FOR_A_MEDIAN, typical};
 use super::task_list;
 use crate::model::{Application, Distribution, Quantity, Task, TaskMetrics};
@@ -139,22 +140,23 @@ pub(super) struct Load {
     pub(super) bytes_read: Option<Compared>,
     pub(super) records: Option<Compared>,
     pub(super) bytes: Option<Compared>,
-    /// Records of this stage's scan are batches of a cached table: only
-    /// bytes mean something.
-    pub(super) counts_batches: bool,
+    /// Records of this stage are no rows: batches of a cached table, or one
+    /// for all that a task had gathered of a key. Only bytes mean something.
+    pub(super) counts_other_things: bool,
 }
 
 impl Load {
     /// The comparison that decides: the largest of records, or of bytes
-    /// where records are none, few, or batches. `None`: not known.
+    /// where records are none, few, or no rows. `None`: not known.
     pub(super) fn deciding(&self) -> Option<Compared> {
-        if self.counts_batches { self.bytes } else { self.records.or(self.bytes) }
+        if self.counts_other_things { self.bytes } else { self.records.or(self.bytes) }
     }
 }
 
-pub(super) fn load(view: &StageView<'_>, application: &Application, slow: &Slow<'_>) -> Load {
+pub(super) fn load(context: &Context<'_>, view: &StageView<'_>, slow: &Slow<'_>) -> Load {
     let measures = &view.stage.measures;
-    let counts_batches = counts_batches(view, application);
+    let counts_other_things = counts_batches(view, context.application)
+        || fed_by::of_stage(context, view).is_some_and(|fed| fed_by::reads_gathered_rows(&fed));
     let input = measures.input_bytes.sum_or_zero();
     let shuffle = measures.shuffle_read_bytes.sum_or_zero();
     let records_read = if measures.records_read.quantiles.is_some() {
@@ -201,7 +203,7 @@ pub(super) fn load(view: &StageView<'_>, application: &Application, slow: &Slow<
                 .map(|compared| compared.filter(|compared| compared.value >= FEW_RECORDS as f64)),
         ),
         bytes: largest(bytes),
-        counts_batches,
+        counts_other_things,
     }
 }
 

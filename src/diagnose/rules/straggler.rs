@@ -60,7 +60,7 @@ pub(super) fn stragglers<'a>(context: &Context<'_>, view: &StageView<'a>) -> Vec
     slow::slow_tasks(view, thresholds.run_time_ratio, thresholds.run_time_ratio_few_tasks)
         .into_iter()
         .filter(|slow| {
-            slow::load(view, context.application, slow)
+            slow::load(context, view, slow)
                 .deciding()
                 .map_or(!uncounted, |compared| compared.ratio < records_ratio)
         })
@@ -83,7 +83,7 @@ fn judge(context: &Context<'_>, view: &StageView<'_>, hosts: &SlowHosts) -> Opti
     let estimated = tasks.estimated;
     let impact = context.impact(view, saving, estimated);
     let cause = cause(context, view, &slow, hosts);
-    let load = slow::load(view, context.application, first).deciding();
+    let load = slow::load(context, view, first).deciding();
     let headline = format!(
         "Stage {}: {} {}, {}, {} ({})",
         view.stage.id,
