@@ -102,19 +102,9 @@ fn scan<'a>(
 /// A size in Spark's notation (`4m`, `128MB`, `4194304`): of the execution's
 /// own settings, else of the application's.
 pub(super) fn size_setting(context: &Context<'_>, execution: usize, key: &str) -> Option<u64> {
-    let of_session =
-        context.executions.get(execution).and_then(|view| view.execution.configuration.get(key));
-    let text = of_session.or_else(|| context.application.configuration.get(key))?;
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim() {
-        "" | "b" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+    let of_session = context
+        .executions
+        .get(execution)
+        .and_then(|view| view.execution.configuration.bytes(key, 1));
+    of_session.or_else(|| context.application.configuration.bytes(key, 1))
 }
