@@ -15,6 +15,7 @@ mod draft;
 mod executions;
 mod finding;
 pub mod humane;
+mod job_plan;
 mod job_replay;
 mod jobs;
 mod numbers;

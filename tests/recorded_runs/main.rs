@@ -16,6 +16,7 @@ use spark_exporter::model::{Application, Source};
 
 mod edited;
 mod judgement;
+mod impact;
 mod labels;
 mod scans;
 mod score;
