@@ -30,6 +30,5 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("streaming_behind", &[(StreamingBehind, None, Warning)]),
     healthy("streaming_behind-busy"),
     healthy("streaming_behind-available"),
-    healthy("healthy_long"),
     healthy("healthy_short"),
 ];
