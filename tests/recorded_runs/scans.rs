@@ -103,3 +103,38 @@ fn python_is_told_by_how_it_is_called() {
         }
     }
 }
+
+#[test]
+fn a_file_that_cannot_be_split_is_a_matter_of_layout() {
+    for (version, application) in runs("input_files") {
+        let found = of(Rule::DataSkew, &application, &Thresholds::default());
+        assert_eq!(found[0].cause, Some(Cause::InputFiles), "{version}");
+        assert!(found[0].headline.contains("Scan csv"), "{version}: {}", found[0].headline);
+        assert_eq!(evidence(&found[0], "split_bytes"), Some(8_388_608.0), "{version}");
+        let advice = format!("{:?}", found[0].advice);
+        assert!(advice.contains("gzip"), "{version}: {advice}");
+        assert!(!advice.to_lowercase().contains("salt"), "{version}: {advice}");
+        assert!(!advice.contains("skewJoin"), "{version}: {advice}");
+    }
+}
+
+#[test]
+fn without_a_trigger_interval_a_growing_backlog_is_behind() {
+    // Offsets as a Kafka source reports them, written into a real run of batches
+    // that are back to back by design.
+    let behind = |a_batch: u64| {
+        let application = with_events("streaming_behind-available", |event| {
+            let batch = event["progress"]["batchId"].as_u64();
+            if let (Some(batch), Some(source)) = (batch, event["progress"]["sources"].get_mut(0)) {
+                source["endOffset"] = serde_json::json!({"meters": {"0": batch * 200}});
+                let newest = batch * (200 + a_batch);
+                source["latestOffset"] = serde_json::json!({"meters": {"0": newest}});
+            }
+        });
+        of(Rule::StreamingBehind, &application, &Thresholds::default())
+    };
+    let found = behind(150);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].headline.contains("grew over 5 batches"), "{}", found[0].headline);
+    assert!(behind(0).is_empty() && behind(10).is_empty());
+}

@@ -71,15 +71,17 @@ impl Default for CountDistinct {
     }
 }
 
+/// All three are our judgement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PythonUdf {
     pub enabled: bool,
-    /// Share of the run's task time in stages with Python.
+    /// Share of the run's task time in stages with Python, and of the time
+    /// outside the JVM in them.
     pub ratio: f64,
-    /// Vectorised: time in Python over run time (4.x).
+    /// Vectorised: time outside the JVM over run time ...
     pub python_ratio: f64,
-    /// Vectorised: CPU time of the JVM over run time, below (3.x).
+    /// ... and CPU time of the JVM over run time, below.
     pub cpu_ratio: f64,
 }
 

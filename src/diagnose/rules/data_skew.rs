@@ -13,6 +13,7 @@ use super::humane;
 use super::skew_advice::{self, Asked};
 use super::slow::{self, Compared, Load, Slow};
 use super::task_list::TaskList;
+use super::unsplittable;
 use super::{About, Cause, Confidence, FindingKind, Rule, Unit};
 use crate::model::Stage;
 
@@ -62,6 +63,7 @@ save, and for running tasks whose records are not known yet.
         ("bytes", "bytes of the task, likewise"),
         ("typical_bytes", "typical bytes of the stage's tasks"),
         ("bytes_ratio", "one over the other"),
+        ("split_bytes", "of files: what a split holds at most, where the task read more than that"),
         ("operator_rows", "rows that came out of the operator that is named"),
         ("rows_kept", "of a join: rows that came out, over those of the larger side"),
     ],
@@ -174,6 +176,9 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
         }
     }
     draft = draft.impact(impact, vec![(view.index, impact.wall.unwrap_or_default())]);
+    if cause == Cause::InputFiles {
+        draft = unsplittable::said(draft, context, view, &slow);
+    }
     let asked = Asked { cause, context, stage, slow: &slow, fed: fed.as_ref() };
     Some(skew_advice::advise(draft, &asked))
 }

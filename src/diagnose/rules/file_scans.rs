@@ -3,12 +3,14 @@
 //! A table is told from others by its scan's location, which is text of users:
 //! it is compared and never said. Of a scan's name only the format is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::context::Context;
 use super::executions::{ExecutionView, NodeRef};
 use crate::model::MetricKind;
+
+const FILES: &str = "number of files read";
 
 /// One scan of files.
 #[derive(Debug, Clone)]
@@ -49,7 +51,14 @@ impl FileScan<'_> {
 pub(super) fn by_table<'a>(context: &Context<'a>) -> Vec<Vec<FileScan<'a>>> {
     let mut tables: BTreeMap<&str, Vec<FileScan<'a>>> = BTreeMap::new();
     for (place, execution) in context.executions.iter().enumerate() {
+        // A scan that a reused exchange or a pruning subquery stands on is in
+        // the plan twice.
+        let mut seen = BTreeSet::new();
         for node in execution.nodes() {
+            let Some(files) = node.node.metric(FILES) else { continue };
+            if !seen.insert(files.accumulator) {
+                continue;
+            }
             if let Some(scan) = scan(execution, place, node) {
                 let location = node.node.metadata("Location").unwrap_or_default();
                 tables.entry(location).or_default().push(scan);
@@ -70,7 +79,7 @@ fn scan<'a>(
         let told = metric.value.as_deref()?;
         (metric.kind == MetricKind::Nanoseconds).then(|| Duration::from_nanos(told.total))
     };
-    let files = told("number of files read").filter(|files| *files > 0)?;
+    let files = told(FILES).filter(|files| *files > 0)?;
     // Told by tasks; what the driver tells is told before any of them runs.
     if node.node.stages.is_empty() {
         return None;
@@ -93,19 +102,9 @@ fn scan<'a>(
 /// A size in Spark's notation (`4m`, `128MB`, `4194304`): of the execution's
 /// own settings, else of the application's.
 pub(super) fn size_setting(context: &Context<'_>, execution: usize, key: &str) -> Option<u64> {
-    let of_session =
-        context.executions.get(execution).and_then(|view| view.execution.configuration.get(key));
-    let text = of_session.or_else(|| context.application.configuration.get(key))?;
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim() {
-        "" | "b" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+    let of_session = context
+        .executions
+        .get(execution)
+        .and_then(|view| view.execution.configuration.bytes(key, 1));
+    of_session.or_else(|| context.application.configuration.bytes(key, 1))
 }

@@ -59,6 +59,7 @@ mod skew_advice;
 mod slow;
 mod slow_hosts;
 mod trigger;
+mod unsplittable;
 
 #[cfg(test)]
 mod tests;

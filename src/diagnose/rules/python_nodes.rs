@@ -40,8 +40,8 @@ pub(super) fn evaluation_type(node: &PlanNode) -> Option<u32> {
 /// What Spark 4 measured of a node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Measured {
-    /// Running Python code, the wait for rows of the JVM included (4.2 and
-    /// newer).
+    /// Running Python code, the wait for rows of the JVM included; not in
+    /// every release of 4 (4.3 has it).
     pub(super) executing: Option<Duration>,
 }
 

@@ -25,8 +25,8 @@ pub(super) const ABOUT: About = About {
     details: "*Fires* on plan nodes that call Python, once a run for each of
 
 - **row at a time**: `BatchEvalPython`, and `ArrowEvalPython` with evaluation type
-  100 or 101 (the last argument of the node's text). Since 4.2 a plain UDF is
-  carried by Arrow where pyarrow is installed, and is still called row by row;
+  100 or 101 (the last argument of the node's text). In 4.3 a plain UDF is carried
+  by Arrow by default where pyarrow is installed, and is still called row by row;
 - **vectorised** (200 and above, and the nodes of `mapInPandas`, `applyInPandas`
   and their like), with cause `slow_vectorised`;
 
@@ -37,7 +37,7 @@ where
 
 Time outside the JVM is run time - CPU time - garbage collection - fetch wait -
 shuffle write, less what sorts, scans and aggregates that feed the node measured,
-and at most \"time to execute Python code\" where Spark measures it (4.2 and newer).
+and at most \"time to execute Python code\" where Spark measures it (4.3).
 Tasks that start a worker (as many on an executor as it has slots) count with no
 more than the median of the others. It is *proven* to be Python's where nothing
 that feeds the node in its stage computes more than it measures (expressions with
@@ -49,8 +49,8 @@ Python's. Vectorised nodes fire only where it is proven, and
     that time            >= 50 % of the stages' run time   (python_ratio)
     CPU time of the JVM   < 10 % of it                     (cpu_ratio)
 
-*Sources*: the seed's \"native functions instead of old Python UDFs\"; 10 % is the
-share below which a stage is not looked at first; the other two are our judgement.
+*Sources*: our judgement, all three; a stage with less than a tenth of the work is
+not where to look first.
 
 *Cost*: row at a time, the stages replayed without that time, an upper estimate:
 it takes Spark's own functions to cost nothing. Where it is not proven, 10
@@ -113,8 +113,14 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
 fn collect<'a>(context: &Context<'a>) -> BTreeMap<Way, Python<'a>> {
     let mut found: BTreeMap<Way, Python<'a>> = BTreeMap::new();
     for execution in &context.executions {
+        // What a reused exchange stands on is in the plan twice.
+        let mut seen = BTreeSet::new();
         for node in execution.nodes() {
             let Some(way) = way(node.node) else { continue };
+            let known = node.node.metrics.first().map(|metric| metric.accumulator);
+            if known.is_some_and(|known| !seen.insert(known)) {
+                continue;
+            }
             // What the node's own metrics say, and no neighbours': below the
             // scan of a cache that was filled before, nothing ran.
             if node.node.stages.is_empty() {

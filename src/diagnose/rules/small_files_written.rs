@@ -1,6 +1,8 @@
 //! `small_files_written`: a command left many small files behind, which
 //! everybody who reads the table pays for.
 
+use std::collections::BTreeSet;
+
 use super::context::Context;
 use super::draft::{Draft, Weight};
 use super::executions::NodeRef;
@@ -37,6 +39,8 @@ formats are) and from REST.
     resists: &[],
 };
 
+const FILES: &str = "number of written files";
+
 /// What a file should hold.
 const GOOD_FILE: u64 = 128 << 20;
 
@@ -44,14 +48,19 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     if !context.thresholds.small_files_written.enabled {
         return;
     }
+    // A command and the query that it runs as another execution may both show
+    // what was written.
+    let mut seen = BTreeSet::new();
     let nodes = context.executions.iter().flat_map(|execution| execution.nodes());
-    drafts.extend(nodes.filter_map(|node| judge(context, node)));
+    let writers = nodes
+        .filter(|node| node.node.metric(FILES).is_some_and(|files| seen.insert(files.accumulator)));
+    drafts.extend(writers.filter_map(|node| judge(context, node)));
 }
 
 fn judge(context: &Context<'_>, node: NodeRef<'_>) -> Option<Draft> {
     let thresholds = &context.thresholds.small_files_written;
     let told = |name: &str| Some(node.node.value(name)?.total);
-    let files = told("number of written files")?;
+    let files = told(FILES)?;
     // The second is what releases before 3.3 call it.
     let bytes = told("written output").or_else(|| told("bytes of written output"))?;
     let average = bytes.checked_div(files)?;

@@ -22,10 +22,11 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--few", action="store_true")
 options = parser.parse_args()
 
+# Deleting thousands of files takes a while: not while executors wait.
+folder = str(fresh_folder("readings") / "table")
 spark = session("readings", {"spark.sql.shuffle.partitions": "2"})
 wait_for_executors(spark, 2)
 warm_up(spark)
-folder = str(fresh_folder("readings") / "table")
 files = 80 if options.few else 2_400
 (spark.range(0, 240_000, 1, 4)
  .select("id", (F.col("id") % 991).alias("meter"), F.sha2(F.col("id").cast("string"), 256).alias("reading"))

@@ -49,7 +49,7 @@ wait_for_executors(spark, 2)
 PER_BATCH, CHEAP_BATCHES = 200, 12
 if options.available:
     folder = fresh_folder("meters")
-    spark.range(0, 14 * PER_BATCH, 1, 14).write.mode("overwrite").parquet(str(folder))
+    spark.range(0, 22 * PER_BATCH, 1, 22).write.mode("overwrite").parquet(str(folder))
     meters = (spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(folder))
               .select(F.col("id").alias("value")))
     costly = 25

@@ -270,6 +270,12 @@ fn small_files_cost_their_opening() {
     assert_eq!(finding.severity, Severity::Warning);
     assert!(finding.headline.starts_with("Scan parquet (node 0"), "{}", finding.headline);
     says_no_text_of_users(&finding);
+    // A reused exchange shows the same scan again.
+    let mut twice = scan(5_000, 5_000 * 20_000, None, &[]);
+    let plan = twice.sql.as_mut().expect("executions")[0].plan.as_mut().expect("a plan");
+    let again = PlanNode { end: 2, ..plan.nodes[0].clone() };
+    plan.nodes.push(again);
+    assert_eq!(only(&twice, Rule::SmallFilesRead).impact, finding.impact);
     for (files, bytes) in [(100, 2_000_000), (5_000, 5_000 * (4 << 20))] {
         assert!(findings(&scan(files, bytes, None, &[]), Rule::SmallFilesRead).is_empty());
     }
