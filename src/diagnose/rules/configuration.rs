@@ -35,7 +35,7 @@ const SMALLEST: u64 = MIB;
 pub(super) const ABOUT: About = About {
     rule: Rule::Configuration,
     meaning: "A setting is off, or was left as it is, and this run shows that it mattered.",
-    details: r#"Never for a missing setting alone. The subject is the key.
+    details: "Never for a missing setting alone. The subject is the key.
 
 | key | *fires* where the run shows |
 |---|---|
@@ -51,14 +51,14 @@ The partitions that adaptive execution would have made: bytes / 1 MiB
 *Source*: Spark's own defaults and bounds of these settings.
 
 *Cost*: for partitions the stages replayed with the fewer, larger tasks, each task less
-saving what a task takes beside its run time, at least. The others have no cost of their own: the
+saving what the median task takes beside its run time. The others have no cost of their own: the
 finding that shows it has.
 
 `spark.driver.maxResultSize` is told by `memory`. The Java serializer is not told: no
 metric of Spark's shows what serialization cost.
 
 *Silent* where plans or tasks are not known (REST tells neither).
-"#,
+",
     evidence: &[
         ("stages", "stage attempts it is about"),
         ("partitions", "their tasks"),
@@ -181,10 +181,12 @@ impl Small {
             return;
         }
         let held: Vec<u64> = tasks.attempts.iter().map(|task| task.held).collect();
-        // What a task costs beside its run time: launching, its code, its
-        // result. Its rows have to be worked on whoever does it.
-        let beside = tasks.attempts.iter().map(|task| task.held.saturating_sub(task.run));
-        let beside = beside.min().unwrap_or_default();
+        // What a task typically costs beside its run time: launching, its
+        // code, its result. Its rows have to be worked on whoever does it.
+        let mut beside: Vec<u64> =
+            tasks.attempts.iter().map(|task| task.held.saturating_sub(task.run)).collect();
+        beside.sort_unstable();
+        let beside = beside.get(beside.len() / 2).copied().unwrap_or_default();
         let fewer = all.saturating_sub(needed);
         let total = held.iter().fold(0, |sum: u64, task| sum.saturating_add(*task));
         let left = total.saturating_sub(beside.saturating_mul(fewer));

@@ -63,8 +63,8 @@ use super::draft::{self, Draft};
 use super::executions;
 
 use super::{
-    About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where,
-    humane, jobs, replay, stage_numbers, steps, task_list, waiting,
+    About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
+    jobs, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.

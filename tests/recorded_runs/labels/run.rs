@@ -4,7 +4,7 @@ use spark_exporter::diagnose::{Cause, Rule, Severity};
 
 use super::{Expected, healthy, ill};
 use Rule::{
-    ApplicationFailed, ColdStart, Configuration, DataSkew, DriverGap, JobFailed, Memory,
+    ApplicationFailed, ColdStart, Configuration, DataSkew, DriverGap, GcPressure, JobFailed, Memory,
     SchedulingDelay, SpeculationWaste,
 };
 use Severity::{Critical, Info, Warning};
@@ -24,7 +24,8 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("speculation_waste", &[(SpeculationWaste, None, Info)]),
     ill("result_size", &[(Memory, None, Warning), (JobFailed, None, Critical)]),
     healthy("result_size-few"),
-    ill("driver_oom", &[(Memory, Some(Cause::HeapOom), Warning)]),
+    ill("driver_oom", &[(Memory, Some(Cause::HeapOom), Info)]),
+    ill("heap_full", &[(GcPressure, None, Warning), (Memory, None, Info)]),
     ill("application_failed", &[(ApplicationFailed, None, Critical)]),
     ill("small_partitions", &[(Configuration, None, Info)]),
     healthy("small_partitions-healthy"),

@@ -12,6 +12,8 @@ ended.
 The tempting wrong verdict: a failed executor; an application that still runs.
 """
 
+import time
+
 from session import session, wait_for_executors, work
 
 from pyspark.sql import functions as F
@@ -19,8 +21,14 @@ from pyspark.sql import functions as F
 spark = session("rollup-collect")
 wait_for_executors(spark, 2)
 print(work(spark.range(0, 40_000, 1, 4), rounds=3).agg(F.sum("cost")).collect())
-held = spark._jvm.java.util.ArrayList()
+java = spark._jvm.java
+runtime = java.lang.Runtime.getRuntime()
+held = java.util.ArrayList()
 while True:
-    held.add(spark._jvm.java.lang.StringBuilder(28 << 20))
-    # Small jobs, with which Spark writes what the heap holds.
-    spark.range(0, 2, 1, 2).count()
+    used = (runtime.totalMemory() - runtime.freeMemory()) / runtime.maxMemory()
+    close = used > 0.85
+    for _ in range(5 if close else 80):
+        held.add(java.lang.StringBuilder(400_000))
+    # A heartbeat tells of the heap, and a small job makes Spark write it.
+    time.sleep(0.6)
+    spark.sparkContext.parallelize([1], 1).count()
