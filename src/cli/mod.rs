@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod check_config;
+mod compare;
 mod diagnose;
 mod serve;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use compare::Compare;
 pub use diagnose::Diagnose;
 pub use serve::Serve;
 
@@ -18,7 +20,8 @@ use crate::config::{Config, ConfigError, DEFAULT_CLUSTER};
 pub enum Outcome {
     /// 0
     Good,
-    /// 1: `diagnose` found something at or above `--fail-on`.
+    /// 1: `diagnose` found something at or above `--fail-on`, `compare`
+    /// something that is new in B.
     Found,
     /// 2: something could not be read.
     Unread,
@@ -70,6 +73,8 @@ pub struct Cli {
 pub enum Command {
     /// Say what is wrong with applications: logs, directories of logs, or URLs
     Diagnose(Diagnose),
+    /// Hold a run against another one, or two SQL executions against each other
+    Compare(Compare),
     /// Check a configuration file and say what it means
     CheckConfig {
         /// The file that --config.file would be given
@@ -130,6 +135,7 @@ impl Cli {
         match self.command {
             None => self.serve.run(),
             Some(Command::Diagnose(diagnose)) => diagnose.run(),
+            Some(Command::Compare(compare)) => compare.run(),
             Some(Command::CheckConfig { file }) => check_config::run(&file),
         }
     }

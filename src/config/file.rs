@@ -14,15 +14,17 @@
 //! retention: 30m
 //! ```
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::thresholds::{Written, check_overrides, for_name};
 use super::{
-    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, Thresholds,
-    WebHdfsConfig,
+    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, ThresholdOverride,
+    Thresholds, WebHdfsConfig,
 };
 
 /// The name of the cluster that sources on the command line form.
@@ -39,6 +41,8 @@ pub struct Config {
     pub retention: Retention,
     pub limits: Limits,
     pub thresholds: Thresholds,
+    /// For applications by their name, laid over `thresholds`.
+    pub threshold_overrides: Vec<ThresholdOverride>,
 }
 
 /// Sources that show the same applications: a resource manager, its History
@@ -161,7 +165,7 @@ impl Config {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(text).map_err(|error| {
+        Self::read(text).map_err(|error| {
             // Without the snippet: its lines may hold a password.
             let message = without_values(&error.without_snippet().to_string());
             match hint(&message) {
@@ -169,6 +173,20 @@ impl Config {
                 None => message,
             }
         })
+    }
+
+    fn read(text: &str) -> Result<Self, serde_saphyr::Error> {
+        let mut config: Self = serde_saphyr::from_str(text)?;
+        if !config.threshold_overrides.is_empty() {
+            let written: Written = serde_saphyr::from_str(text)?;
+            written.tell(&mut config.threshold_overrides);
+        }
+        Ok(config)
+    }
+
+    /// The thresholds for an application of this name.
+    pub fn thresholds_for(&self, app_name: &str) -> Cow<'_, Thresholds> {
+        for_name(&self.thresholds, &self.threshold_overrides, app_name)
     }
 
     /// What types alone cannot refuse.
@@ -206,6 +224,7 @@ impl Config {
                 }
             }
         }
+        check_overrides(&self.thresholds, &self.threshold_overrides)?;
         if self.read.stale_after < Span::seconds(60) {
             return Err(format!(
                 "read.stale_after is {}: the least is 60s, since Spark buffers its logs",

@@ -20,5 +20,5 @@ pub use secret::Secret;
 pub(crate) use server_url::host_and_port;
 pub use server_url::{Page, ServerUrl};
 pub use storage::Storage;
-pub use thresholds::{Cost, Thresholds};
+pub use thresholds::{Cost, NamePattern, ThresholdOverride, Thresholds};
 pub use units::{Size, Span};

@@ -43,8 +43,9 @@ pub(super) struct StageNode {
     pub(super) then: Vec<usize>,
     /// Of its task attempts, in launch order.
     pub(super) tasks_ms: Vec<u32>,
-    /// From the end of a task to the launch of the next on its slot.
-    pub(super) hand_over_ms: u32,
+    /// From the end of a task to the launch of the next on its slot; below 0
+    /// where that was launched before the end was written down.
+    pub(super) hand_over_ms: i32,
     /// From the end of its last task to its own.
     pub(super) tail_ms: u64,
 }
@@ -178,9 +179,9 @@ impl Replay<'_> {
             let node = &self.plan.stages[stage];
             let next = self.launched[stage];
             // The first tasks find their slots waiting.
-            let hand_over = if next < self.slots { 0 } else { u64::from(node.hand_over_ms) };
-            let task = u64::from(node.tasks_ms[next]);
-            self.at(now.saturating_add(hand_over).saturating_add(task), Event::TaskEnded(stage));
+            let hand_over = if next < self.slots { 0 } else { i64::from(node.hand_over_ms) };
+            let task = u64::from(node.tasks_ms[next]).saturating_add_signed(hand_over);
+            self.at(now.saturating_add(task), Event::TaskEnded(stage));
             self.free -= 1;
             self.launched[stage] += 1;
             if self.launched[stage] == node.tasks_ms.len() {

@@ -149,6 +149,22 @@ fn numbers_are_numbers(diagnosis: &Diagnosis) {
     }
 }
 
+fn times_add_up(application: &Application, diagnosis: &Diagnosis) {
+    let all = diagnosis.time.iter().chain(diagnosis.stage_times.values());
+    for split in all.chain(diagnosis.sql_times.values()) {
+        assert_eq!(split.parts.iter().sum::<Duration>(), split.total, "{split:?}");
+    }
+    if let Some(split) = &diagnosis.time {
+        assert_eq!(Some(split.total), application.duration());
+    }
+    if let Some(what_if) = &diagnosis.what_if {
+        let walls: Vec<Duration> = what_if.scenarios.iter().map(|scenario| scenario.wall).collect();
+        assert!(walls.is_sorted_by(|fewer, more| fewer >= more), "{walls:?}");
+        assert!(walls.last().is_some_and(|last| what_if.critical_path <= *last), "{what_if:?}");
+        assert!(what_if.scenarios.iter().all(|scenario| scenario.cores.is_finite()));
+    }
+}
+
 fn nothing_is_promised_twice(application: &Application, diagnosis: &Diagnosis) {
     let sum = |stage: Option<crate::model::StageId>| {
         diagnosis
@@ -185,10 +201,12 @@ proptest! {
     fn plausible_runs(application in plausible()) {
         let diagnosis = diagnosis(&application);
         numbers_are_numbers(&diagnosis);
+        times_add_up(&application, &diagnosis);
         nothing_is_promised_twice(&application, &diagnosis);
         let rest = super::builders::as_rest(&application);
         let from_rest = super::builders::diagnosis(&rest);
         numbers_are_numbers(&from_rest);
+        times_add_up(&rest, &from_rest);
         nothing_is_promised_twice(&rest, &from_rest);
     }
 
@@ -196,6 +214,7 @@ proptest! {
     fn absurd_runs(application in absurd()) {
         let diagnosis = diagnosis(&application);
         numbers_are_numbers(&diagnosis);
+        times_add_up(&application, &diagnosis);
         if application.duration().is_some() {
             nothing_is_promised_twice(&application, &diagnosis);
         }

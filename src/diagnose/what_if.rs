@@ -6,27 +6,19 @@
 //! Only the number of slots changes. At 100 % the replay should give what the
 //! run took: how far it is off is [`WhatIf::model_error`].
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
-use super::context::{Context, StageView, millis, seconds};
-use super::humane;
-use super::job_replay::{JobNode, Plan, StageNode, wall};
+use super::context::{Context, StageView, seconds};
+use super::job_plan::plan;
+use super::job_replay::wall;
 use super::steps::Spans;
-use super::waiting;
-use crate::model::{DataQuality, Job, Kind, StageId, State};
+use crate::model::{DataQuality, Kind, State};
 
 /// Executors to what they were.
 const FACTORS: [f64; 8] = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0];
 /// A replay that is further off than this says nothing about other sizes.
 const MOST_ERROR: f64 = 0.25;
-/// Pairs of jobs of which one waits for the other: more are not followed.
-const MOST_WAITS: usize = 1_000_000;
-/// Among so many jobs that ended last those of its own SQL execution are
-/// looked for.
-const MOST_OF_OWN: usize = 64;
 
 /// Predictions for one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +29,8 @@ pub struct WhatIf {
     /// The run with no end of executors: gaps of the driver and the longest
     /// chain of tasks.
     pub critical_path: Duration,
-    /// What the prediction takes for granted, for a reader.
+    /// What the prediction takes for granted, for a reader: clauses, to be
+    /// joined by `; `.
     pub assumptions: Vec<String>,
     /// What the replay at 100 % is off by: replayed / real - 1.
     pub model_error: f64,
@@ -108,49 +101,36 @@ pub(super) fn of(context: &Context<'_>) -> Option<WhatIf> {
     Some(WhatIf {
         scenarios,
         critical_path: Duration::from_millis(endless),
-        assumptions: assumptions(context, &size, replayed, real, model_error),
+        assumptions: assumptions(context, &size),
         model_error,
     })
 }
 
-fn assumptions(
-    context: &Context<'_>,
-    size: &Size,
-    replayed: u64,
-    real: u64,
-    error: f64,
-) -> Vec<String> {
-    let span = |millis: u64| humane::duration(Duration::from_millis(millis));
+/// Clauses, each of which a reader may doubt.
+fn assumptions(context: &Context<'_>, size: &Size) -> Vec<String> {
     let mut all = vec![
-        format!(
-            "The replay of the run as it was gives {} where it took {} ({:+.0} %): take the \
-             predictions to be no better than that.",
-            span(replayed),
-            span(real),
-            error * 100.0
-        ),
-        "Each task takes as long as it did. With more executors, storage, network and caches may \
-         be slower or faster than that; with fewer, more may spill."
+        "each task takes as long as it did (with more executors storage, network and caches may \
+         be slower or faster; with fewer, more may spill)"
             .to_owned(),
-        "Stages keep their number of tasks: one with fewer tasks than cores gains nothing from \
-         more executors."
+        "stages keep their number of tasks, so that one with fewer tasks than cores gains nothing \
+         from more executors"
             .to_owned(),
-        "Jobs wait for the jobs that they waited for, and the driver takes the same time between \
-         them."
+        "jobs wait for the jobs that they waited for, and the driver takes the same time between \
+         them"
             .to_owned(),
-        "No data moves: tasks go to the slot that is free first, none waits for its data to be \
-         near."
+        "no data moves: tasks go to the slot that is free first, and none waits for its data to \
+         be near"
             .to_owned(),
         format!(
-            "All executors are there from when the first were; 100 % are the {:.1} cores there \
-             were on average while tasks ran.",
+            "all executors are there from when the first were, and 100 % are the {:.1} cores \
+             there were on average while tasks ran",
             size.cores
         ),
     ];
-    if context.application.configuration.get("spark.dynamicAllocation.enabled") == Some("true") {
+    if context.application.configuration.flag("spark.dynamicAllocation.enabled", false) {
         all.push(
-            "Executors neither come nor go: under dynamic allocation fewer core-seconds are \
-             bought than said here."
+            "executors neither come nor go (with dynamic allocation fewer core-seconds are bought \
+             than said here)"
                 .to_owned(),
         );
     }
@@ -213,227 +193,68 @@ impl Size {
     }
 }
 
-/// The run as it is replayed; `None` where jobs are not known.
-fn plan(context: &Context<'_>, ran: &[&StageView<'_>]) -> Option<Plan> {
-    let application = context.application;
-    let start = application.start?.as_millisecond();
-    let end = application.end.unwrap_or(application.observed).as_millisecond();
-    let mut jobs: Vec<JobSpan<'_>> =
-        application.jobs.iter().filter_map(|job| JobSpan::of(job, end)).collect();
-    jobs.sort_by_key(|job| (job.from, job.job.id));
-    let last = jobs.iter().map(|job| job.to).max()?;
-    let groups = groups(context, &jobs);
-    let mut plan = Plan { tail_ms: between(last, end), ..Plan::default() };
-    for (place, waits_for) in waits(&jobs, &groups)?.into_iter().enumerate() {
-        let job = &jobs[place];
-        let before = waits_for.iter().map(|other| jobs[*other].to).max().unwrap_or(start);
-        for other in &waits_for {
-            plan.jobs[*other].then.push(place);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::builders::{at, diagnosis, run, stage, task, tasks};
+    use crate::model::{Application, Job, JobStatus};
+
+    fn job(id: u32, from: i64, to: i64, stage_ids: &[u32]) -> Job {
+        Job {
+            id,
+            status: JobStatus::Succeeded,
+            submitted: Some(at(from)),
+            completed: Some(at(to)),
+            stage_ids: stage_ids.to_vec(),
+            failure_reason: None,
+            sql_execution_id: None,
         }
-        plan.jobs.push(JobNode {
-            waits_for: waits_for.len(),
-            after_ms: between(before, job.from),
-            then: Vec::new(),
-            tail_ms: between(job.from, job.to),
-            stages: Vec::new(),
-        });
     }
-    let hand_overs = hand_overs(ran);
-    let mut of_job: BTreeMap<usize, Vec<&StageView<'_>>> = BTreeMap::new();
-    for view in ran {
-        of_job.entry(job_of(view, &jobs)?).or_default().push(view);
+
+    /// Two jobs of 8 tasks of 10 s on four slots, with a gap of 5 s.
+    fn two_jobs() -> Application {
+        let mut application = run(60);
+        let mut overhead_free = task(10_000);
+        overhead_free.overhead = 0;
+        stage(&mut application, 0, 5_000, tasks(8, &overhead_free)).job_ids = vec![0];
+        stage(&mut application, 1, 30_000, tasks(8, &overhead_free)).job_ids = vec![1];
+        application.jobs = vec![job(0, 5_000, 25_000, &[0]), job(1, 30_000, 50_000, &[1])];
+        application
     }
-    for (place, mut views) in of_job {
-        views.sort_by_key(|view| (view.stage.submitted, view.stage.id));
-        let from = plan.stages.len();
-        for (at, view) in views.iter().enumerate() {
-            let parents = parents(view, &views[..at]);
-            let submitted =
-                view.stage.submitted.map_or(jobs[place].from, Timestamp::as_millisecond);
-            let before = parents
-                .iter()
-                .filter_map(|parent| views[*parent].span)
-                .map(|(_, to)| to)
-                .max()
-                .unwrap_or(jobs[place].from);
-            for parent in &parents {
-                plan.stages[from + parent].then.push(from + at);
-            }
-            let tasks = view.stage.timeline.as_deref().unwrap_or_default();
-            let last = tasks
-                .iter()
-                .map(|task| task.launched_ms.saturating_add(i64::from(task.duration_ms)))
-                .max();
-            plan.stages.push(StageNode {
-                job: place,
-                waits_for: parents.len(),
-                after_ms: between(before, submitted).saturating_add(delay(context, view)),
-                then: Vec::new(),
-                tasks_ms: tasks.iter().map(|task| task.duration_ms).collect(),
-                hand_over_ms: hand_overs.get(&view.stage.id).copied().unwrap_or(0),
-                tail_ms: last.zip(view.span).map_or(0, |(last, (_, to))| between(last, to)),
-            });
-        }
-        let end = views.iter().filter_map(|view| view.span).map(|(_, to)| to).max();
-        let node = plan.jobs.get_mut(place)?;
-        node.stages = (from..plan.stages.len()).collect();
-        node.tail_ms = end.map_or(node.tail_ms, |end| between(end, jobs[place].to));
+
+    #[test]
+    fn more_executors_shorten_tasks_and_not_gaps() {
+        let what_if = diagnosis(&two_jobs()).what_if.expect("a prediction");
+        assert!(what_if.model_error.abs() < 1e-9, "{what_if:?}");
+        let walls: Vec<(f64, u64)> = what_if
+            .scenarios
+            .iter()
+            .map(|scenario| (scenario.factor, scenario.wall.as_secs()))
+            .collect();
+        // Two executors of two cores: a half, one and a half, and so on.
+        assert_eq!(walls, [(0.25, 100), (1.0, 60), (1.5, 60), (2.0, 40), (3.0, 40), (4.0, 40)]);
+        assert_eq!(what_if.critical_path.as_secs(), 40);
+        let half = what_if.scenarios.first().expect("a scenario");
+        assert_eq!((half.cores, half.bought.as_secs()), (2.0, 200));
     }
-    Some(plan)
-}
 
-fn between(from: i64, to: i64) -> u64 {
-    u64::try_from(millis(to.saturating_sub(from)).as_millis()).unwrap_or(u64::MAX)
-}
-
-/// A job with when it ran.
-struct JobSpan<'a> {
-    job: &'a Job,
-    from: i64,
-    to: i64,
-}
-
-impl<'a> JobSpan<'a> {
-    fn of(job: &'a Job, end: i64) -> Option<Self> {
-        let from = job.submitted?.as_millisecond();
-        let to = job.completed.map_or(end, Timestamp::as_millisecond).max(from);
-        Some(Self { job, from, to })
-    }
-}
-
-/// What each job belongs to: the SQL execution that nobody else started, or
-/// itself alone.
-fn groups(context: &Context<'_>, jobs: &[JobSpan<'_>]) -> Vec<(bool, u64)> {
-    let roots: BTreeMap<u64, u64> = context
-        .executions
-        .iter()
-        .map(|view| (view.execution.id, view.execution.root_id.unwrap_or(view.execution.id)))
-        .collect();
-    jobs.iter()
-        .map(|job| match job.job.sql_execution_id {
-            Some(sql) => (true, roots.get(&sql).copied().unwrap_or(sql)),
-            None => (false, u64::from(job.job.id)),
-        })
-        .collect()
-}
-
-/// For each job those that it waits for: what had ended when it was submitted,
-/// but for what these had waited for in their turn. Where jobs of something
-/// else ran at that moment there are several threads in the driver, of which
-/// nothing tells: then it waits for those of its own SQL execution, or for the
-/// one that ended last. Each waits for earlier ones only, by their place.
-fn waits(jobs: &[JobSpan<'_>], groups: &[(bool, u64)]) -> Option<Vec<Vec<usize>>> {
-    let mut by_end: Vec<usize> = (0..jobs.len()).collect();
-    by_end.sort_by_key(|place| (jobs[*place].to, *place));
-    let mut running: BTreeMap<(bool, u64), usize> = BTreeMap::new();
-    let mut ended: Vec<usize> = Vec::new();
-    // The latest submission among what has ended.
-    let mut latest = i64::MIN;
-    let mut edges = 0_usize;
-    let mut next = 0;
-    let mut all = Vec::with_capacity(jobs.len());
-    for (place, job) in jobs.iter().enumerate() {
-        while let Some(over) = by_end.get(next).copied().filter(|over| {
-            // Of jobs that take no time, the earlier one has ended.
-            *over < place && jobs[*over].to <= job.from
-        }) {
-            next += 1;
-            latest = latest.max(jobs[over].from);
-            ended.push(over);
-            if let Some(count) = running.get_mut(&groups[over]) {
-                *count -= 1;
-                if *count == 0 {
-                    running.remove(&groups[over]);
-                }
-            }
-        }
-        let frontier = || ended.iter().rev().take_while(|over| jobs[**over].to >= latest).copied();
-        let several_threads = running.keys().any(|group| *group != groups[place]);
-        let waits_for: Vec<usize> = if several_threads {
-            let recent = ended.iter().rev().take(MOST_OF_OWN).copied();
-            let own: Vec<usize> = recent.filter(|over| groups[*over] == groups[place]).collect();
-            if own.is_empty() { ended.last().copied().into_iter().collect() } else { own }
-        } else {
-            frontier().collect()
+    #[test]
+    fn nothing_is_predicted_of_what_is_not_known() {
+        let change = |change: fn(&mut Application)| {
+            let mut application = two_jobs();
+            change(&mut application);
+            diagnosis(&application).what_if
         };
-        edges = edges.saturating_add(waits_for.len());
-        if edges > MOST_WAITS {
-            return None;
-        }
-        all.push(waits_for);
-        *running.entry(groups[place]).or_default() += 1;
+        assert!(change(|_| {}).is_some());
+        assert_eq!(change(|run| run.state = State::Running), None);
+        assert_eq!(change(|run| run.kind = Kind::Streaming), None);
+        assert_eq!(change(|run| run.stages[0].timeline = None), None);
+        assert_eq!(change(|run| run.stages[0].resource_profile_id = 3), None);
+        assert_eq!(change(|run| run.executors.clear()), None);
+        assert_eq!(change(|run| run.jobs.clear()), None);
+        let dropped = |run: &mut Application| {
+            run.data_quality.insert(DataQuality::DroppedEvents);
+        };
+        assert_eq!(change(dropped), None);
     }
-    Some(all)
-}
-
-/// The job for which a stage attempt ran: of those that listed it the first
-/// that ran when it was submitted, by its place.
-fn job_of(view: &StageView<'_>, jobs: &[JobSpan<'_>]) -> Option<usize> {
-    let submitted = view.stage.submitted.map(Timestamp::as_millisecond);
-    let listed = |job: &JobSpan<'_>| view.stage.job_ids.contains(&job.job.id);
-    let open = |job: &JobSpan<'_>| submitted.is_none_or(|at| job.from <= at && at <= job.to);
-    jobs.iter().position(|job| listed(job) && open(job)).or_else(|| jobs.iter().position(listed))
-}
-
-/// Those among the stages submitted before it that it waited for, by place. A
-/// retry waits for all that had ended.
-fn parents(view: &StageView<'_>, before: &[&StageView<'_>]) -> Vec<usize> {
-    let submitted = view.stage.submitted.map(Timestamp::as_millisecond);
-    let ended = |other: &StageView<'_>| {
-        other.span.zip(submitted).is_some_and(|((_, to), submitted)| to <= submitted)
-    };
-    let is_parent = |other: &StageView<'_>| {
-        view.stage.parent_ids.contains(&other.stage.id.stage) || view.stage.id.attempt > 0
-    };
-    before
-        .iter()
-        .enumerate()
-        .filter(|(_, other)| ended(other) && is_parent(other))
-        .map(|(place, _)| place)
-        .collect()
-}
-
-/// Milliseconds from its submission in which it had no executor or a free slot
-/// and yet no task was launched.
-fn delay(context: &Context<'_>, view: &StageView<'_>) -> u64 {
-    let submitted = view.stage.submitted.map(Timestamp::as_millisecond);
-    let (Some(submitted), Some((first, _))) = (submitted, view.span) else { return 0 };
-    waiting::of_stage(view, context.application, &context.supplies).map_or(0, |waiting| {
-        let up_to = |spans: &Spans| spans.clip(submitted, first).millis();
-        up_to(&waiting.no_executors).saturating_add(up_to(&waiting.free_slot))
-    })
-}
-
-/// For each stage attempt the mean time from the end of a task to the launch
-/// of the next one on its slot, in milliseconds: on each executor a task takes
-/// the slot that became free last.
-fn hand_overs(ran: &[&StageView<'_>]) -> BTreeMap<StageId, u32> {
-    let mut tasks: Vec<(i64, i64, u32, usize)> = Vec::new();
-    for (place, view) in ran.iter().enumerate() {
-        for task in view.stage.timeline.iter().flatten() {
-            let end = task.launched_ms.saturating_add(i64::from(task.duration_ms));
-            tasks.push((task.launched_ms, end, task.executor, place));
-        }
-    }
-    tasks.sort_unstable();
-    let mut executors: BTreeMap<u32, (BinaryHeap<std::cmp::Reverse<i64>>, Vec<i64>)> =
-        BTreeMap::new();
-    let mut gaps: Vec<(u64, u64)> = vec![(0, 0); ran.len()];
-    for (launched, end, executor, place) in tasks {
-        let (running, free) = executors.entry(executor).or_default();
-        while running.peek().is_some_and(|ended| ended.0 <= launched) {
-            free.extend(running.pop().map(|ended| ended.0));
-        }
-        let since = ran[place].span.map_or(launched, |(first, _)| first);
-        if let Some(freed) = free.pop().filter(|freed| *freed >= since) {
-            gaps[place].0 = gaps[place].0.saturating_add(between(freed, launched));
-            gaps[place].1 += 1;
-        }
-        running.push(std::cmp::Reverse(end));
-    }
-    ran.iter()
-        .zip(gaps)
-        .filter(|(_, (_, n))| *n > 0)
-        .map(|(view, (sum, n))| (view.stage.id, u32::try_from(sum / n).unwrap_or(u32::MAX)))
-        .collect()
 }

@@ -7,7 +7,7 @@ use super::group::Group;
 use super::label::Text;
 use super::snapshot::Extra;
 use crate::config::Limits;
-use crate::diagnose::{Diagnosis, Severity};
+use crate::diagnose::{Diagnosis, Severity, TimePart};
 use crate::model::{
     Application, DataQuality, Distribution, JobStatus, Measures, Quantity, Source, SqlStatus,
     Stage, StageStatus, State,
@@ -19,6 +19,18 @@ const STAGE_STATUSES: [StageStatus; 5] = [
     StageStatus::Complete,
     StageStatus::Failed,
     StageStatus::Skipped,
+];
+
+/// Label values of predictions.
+const FACTORS: [(f64, &str); 8] = [
+    (0.25, "0.25"),
+    (0.5, "0.5"),
+    (0.75, "0.75"),
+    (1.0, "1"),
+    (1.5, "1.5"),
+    (2.0, "2"),
+    (3.0, "3"),
+    (4.0, "4"),
 ];
 
 /// Values of the labels that name a run.
@@ -69,6 +81,8 @@ pub(super) fn group(
     group.add(Id::ApplicationGcRatio, totals.gc_ratio);
     group.add(Id::ApplicationTaskFailureRatio, totals.task_failure_ratio);
 
+    time(&mut group, diagnosis);
+
     // Event logs do not tell what is cached.
     if application.source != Source::EventLog && !(application.cached.is_empty() && unanswered) {
         let cached = &application.cached;
@@ -89,6 +103,23 @@ pub(super) fn group(
         group.add_for(Id::ApplicationFindings, severity.as_str(), findings);
     }
     group
+}
+
+fn time(group: &mut Group, diagnosis: &Diagnosis) {
+    if let Some(split) = &diagnosis.time {
+        for part in TimePart::ALL {
+            group.add_for(Id::ApplicationTime, part.as_str(), split.part(part));
+        }
+    }
+    let Some(what_if) = &diagnosis.what_if else { return };
+    for scenario in &what_if.scenarios {
+        #[expect(clippy::float_cmp, reason = "both are the same constants")]
+        let factor = FACTORS.iter().find(|(factor, _)| *factor == scenario.factor);
+        if let Some((_, factor)) = factor {
+            group.add_for(Id::ApplicationPredictedDuration, factor, scenario.wall);
+        }
+    }
+    group.add(Id::ApplicationCriticalPath, what_if.critical_path);
 }
 
 fn identity(group: &mut Group, application: &Application, limits: &Limits) {

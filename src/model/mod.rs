@@ -24,6 +24,7 @@ mod task;
 
 pub use application::{Application, DataQuality, RunId, Source, State};
 pub use column::{Column, QUANTILE_ERROR};
+pub(crate) use configuration::size;
 pub use configuration::{Configuration, ResourceProfile};
 pub use distribution::{Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
 pub use executor::{Executor, ExecutorTotals};

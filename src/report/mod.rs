@@ -1,6 +1,7 @@
 //! One diagnosis for a person, or for a person's program. Pure: model and
 //! findings in, text out.
 
+pub mod compare;
 mod html;
 mod json;
 mod json_sql;

@@ -154,7 +154,8 @@ impl Watcher {
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
     /// may be parsed.
     fn take_in(&self, application: Application) -> Offer {
-        let diagnosis = Arc::new(diagnose(&application, &self.config.thresholds));
+        let thresholds = self.config.thresholds_for(&application.name);
+        let diagnosis = Arc::new(diagnose(&application, &thresholds));
         let application = Arc::new(slim(application));
         let offer = self.registry().offer(
             Arc::clone(&application),

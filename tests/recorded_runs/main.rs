@@ -15,7 +15,10 @@ use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
 mod edited;
+mod judgement;
+mod impact;
 mod labels;
+mod scans;
 mod score;
 mod time;
 mod whole_run;

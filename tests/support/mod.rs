@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use spark_exporter::diagnose::{
-    Cause, Confidence, Diagnosis, Finding, FindingKind, Impact, IoPerCore, Rule, RunNumbers,
-    Severity, StageNumbers, Subject,
+    BlockedBy, Cause, Confidence, Diagnosis, Finding, FindingKind, Impact, IoPerCore, Rule,
+    RunNumbers, Scenario, Severity, StageNumbers, Subject, TimeSplit, WhatIf,
 };
 use spark_exporter::metrics::RunView;
 use spark_exporter::model::{
@@ -133,6 +133,32 @@ pub(crate) fn finding(
     }
 }
 
+/// 80 s in parts that add up.
+fn time_split() -> TimeSplit {
+    let seconds = [3, 5, 2, 1, 60, 4, 0, 1, 1, 3];
+    TimeSplit {
+        total: Duration::from_secs(80),
+        parts: seconds.map(Duration::from_secs),
+        blocked_by: Some(BlockedBy::Spill),
+        estimated: false,
+    }
+}
+
+fn what_if() -> WhatIf {
+    let scenario = |(factor, seconds): (f64, u64)| Scenario {
+        factor,
+        cores: 4.0 * factor,
+        wall: Duration::from_secs(seconds),
+        bought: Duration::from_secs(seconds * 3),
+    };
+    WhatIf {
+        scenarios: [(0.5, 140), (1.0, 79), (2.0, 65)].map(scenario).to_vec(),
+        critical_path: Duration::from_secs(61),
+        assumptions: vec!["Each task takes as long as it did.".to_owned()],
+        model_error: -0.0125,
+    }
+}
+
 fn streaming_query() -> StreamingQuery {
     StreamingQuery {
         id: "8fea2bec".to_owned(),
@@ -235,6 +261,8 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
             gc_ratio: Some(0.01375),
             task_failure_ratio: Some(1.0 / 12.0),
         },
+        time: Some(time_split()),
+        what_if: Some(what_if()),
         ..Diagnosis::default()
     };
     RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }

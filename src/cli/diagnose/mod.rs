@@ -19,12 +19,15 @@ use clap::{Args, ValueEnum};
 
 use super::{Colour, Common, Outcome};
 use crate::diagnose::Severity;
-use crate::report::{Colours, Texts};
+use crate::report::{Colours, Diagnosed, Texts};
 use plan::Wanted;
 use print::{Out, Style};
 use progress::Progress;
 use read::Work;
 use session::Session;
+
+/// Runs of one source that [`read_runs`] holds in memory, and one more.
+const MOST_TOGETHER: usize = 20;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 nothing at or above --fail-on, 1 something, \
@@ -74,7 +77,7 @@ enum Format {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FailOn {
+pub(super) enum FailOn {
     Info,
     Warning,
     Critical,
@@ -82,6 +85,11 @@ enum FailOn {
 }
 
 impl FailOn {
+    /// The least severity that counts; `None`: none does.
+    pub(super) fn least(self) -> Option<Severity> {
+        Severity::ALL.into_iter().find(|severity| self.reached_by(*severity))
+    }
+
     fn reached_by(self, severity: Severity) -> bool {
         match self {
             Self::Info => true,
@@ -90,6 +98,36 @@ impl FailOn {
             Self::Never => false,
         }
     }
+}
+
+/// Reads and diagnoses each run of one source, for a command that needs them
+/// together; with where it was read. What could not be read is an error in
+/// its place.
+pub(super) fn read_runs(
+    source: &str,
+    app_id: Option<&str>,
+    common: &Common,
+) -> anyhow::Result<Vec<anyhow::Result<(Diagnosed, String)>>> {
+    let mut session = Session::new(common.config()?, &common.cluster_name)?;
+    let wanted = Wanted { app_ids: app_id.map(str::to_owned).into_iter().collect(), latest: None };
+    session.progress = Progress::new(0, 0);
+    session.progress.looking_at(source);
+    let work = plan::plan(source, &wanted, &session)?;
+    session.progress.end();
+    session.progress = Progress::new(work.iter().map(Work::bytes).sum(), work.len());
+    let mut runs = Vec::new();
+    for read in work.into_iter().flat_map(|work| work.read(&session)) {
+        match read {
+            Ok(read) if !wanted.is(&read.run.application.id.app_id) => {}
+            Ok(read) => runs.push(Ok((read.run, read.place))),
+            Err(error) => runs.push(Err(error)),
+        }
+        if runs.len() > MOST_TOGETHER {
+            break;
+        }
+    }
+    session.progress.end();
+    Ok(runs)
 }
 
 impl Diagnose {

@@ -105,7 +105,8 @@ impl Work {
                 (of_server(&server.url, &application, &attempt, session)?, place)
             }
         };
-        let diagnosis = diagnose(&application, &session.config.thresholds);
+        let thresholds = session.config.thresholds_for(&application.name);
+        let diagnosis = diagnose(&application, &thresholds);
         Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
     }
 }

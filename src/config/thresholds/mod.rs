@@ -11,6 +11,7 @@
 //! ```
 
 mod cost;
+mod overrides;
 mod run;
 mod sql;
 mod stages;
@@ -18,6 +19,8 @@ mod stages;
 use serde::{Deserialize, Serialize};
 
 pub use cost::Cost;
+pub use overrides::{NamePattern, ThresholdOverride};
+pub(super) use overrides::{Written, check as check_overrides, for_name};
 pub use run::*;
 pub use sql::*;
 pub use stages::*;

@@ -105,8 +105,8 @@ fn is_on(context: &Context<'_>, execution: &ExecutionView<'_>, key: &str) -> boo
 }
 
 fn size(context: &Context<'_>, execution: &ExecutionView<'_>, key: &str) -> Option<u64> {
-    let own = execution.execution.configuration.size(key, 1);
-    own.or_else(|| context.application.configuration.size(key, 1))
+    let own = execution.execution.configuration.bytes(key, 1);
+    own.or_else(|| context.application.configuration.bytes(key, 1))
 }
 
 /// Stages whose partitions would have been put together.

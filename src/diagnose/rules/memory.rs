@@ -83,7 +83,7 @@ fn heap(application: &Application, executor: &Executor) -> u64 {
         .iter()
         .find(|profile| profile.id == executor.resource_profile_id)
         .and_then(|profile| profile.executor_memory_bytes)
-        .or_else(|| configuration.size("spark.executor.memory", MIB))
+        .or_else(|| configuration.bytes("spark.executor.memory", MIB))
         .unwrap_or(GIB)
 }
 
@@ -186,12 +186,12 @@ fn container_limit(application: &Application, executor: &Executor) -> u64 {
         });
     let overhead = profile
         .and_then(|profile| profile.executor_overhead_bytes)
-        .or_else(|| configuration.size("spark.executor.memoryOverhead", MIB))
+        .or_else(|| configuration.bytes("spark.executor.memoryOverhead", MIB))
         .unwrap_or_else(|| ((heap as f64 * factor) as u64).max(384 * MIB));
     let off_heap = profile.and_then(|profile| profile.executor_off_heap_bytes).unwrap_or_default();
     let python = profile
         .and_then(|profile| profile.executor_python_memory_bytes)
-        .or_else(|| configuration.size("spark.executor.pyspark.memory", MIB))
+        .or_else(|| configuration.bytes("spark.executor.pyspark.memory", MIB))
         .unwrap_or_default();
     heap.saturating_add(overhead).saturating_add(off_heap).saturating_add(python)
 }
@@ -353,7 +353,7 @@ fn driver(context: &Context<'_>) -> Option<Draft> {
 
 /// `spark.driver.memory`, or what Spark takes without it.
 pub(super) fn driver_memory(configuration: &Configuration) -> u64 {
-    configuration.size("spark.driver.memory", MIB).unwrap_or(GIB)
+    configuration.bytes("spark.driver.memory", MIB).unwrap_or(GIB)
 }
 
 /// A finding of this rule; Spark gives no time for it.

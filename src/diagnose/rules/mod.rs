@@ -2,12 +2,14 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Other files serve them: `slow` (which
-//! tasks of a stage are slow, and with how much data), `slow_hosts`, `loss`
-//! (why an executor went away) and `less_work` (what stages save that have less
-//! to do) several rules; `python_nodes` belongs to `python_udf`, `trigger` to
-//! `streaming_behind`, `gap_parts` (what the driver did meanwhile) to
-//! `driver_gap`, `result_size` (what tasks sent to the driver) to `memory`.
+//! settled afterwards, in [`super::cost`]. Some files serve several rules:
+//! `slow` (which tasks of a stage are slow, and with how much data),
+//! `slow_hosts`, `loss` (why an executor went away), `less_work` (what stages
+//! save that have less to do) and `plan_cost` (what a node of a plan cost).
+//! Others belong to one: `fed_by` and `skew_advice` to `data_skew`,
+//! `python_nodes` to `python_udf`, `trigger` to `streaming_behind`, `gap_parts`
+//! (what the driver did meanwhile) to `driver_gap`, `result_size` (what tasks
+//! sent to the driver) to `memory`.
 
 mod application_failed;
 mod application_idle;
@@ -20,6 +22,7 @@ mod data_skew;
 mod driver_gap;
 mod executor_lost;
 mod fetch_failures;
+mod file_scans;
 mod full_scan;
 mod gc_pressure;
 mod idle_cores;
@@ -45,10 +48,13 @@ mod streaming_behind;
 mod stuck_stage;
 mod task_failures;
 
+mod fed_by;
 mod gap_parts;
 mod less_work;
 mod loss;
+mod plan_cost;
 mod python_nodes;
+mod skew_advice;
 mod result_size;
 mod slow;
 mod slow_hosts;
@@ -60,11 +66,11 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
-use super::executions;
+use super::executions::{self, ExecutionView, NodeRef};
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
-    jobs, replay, stage_numbers, steps, task_list, waiting,
+    jobs, plan_text, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.

@@ -13,7 +13,7 @@ const GIB: u64 = 1 << 30;
 pub(super) fn judge(context: &Context<'_>) -> Option<Draft> {
     let application = context.application;
     // 0: no limit.
-    let limit = application.configuration.size(KEY, 1).unwrap_or(GIB);
+    let limit = application.configuration.bytes(KEY, 1).unwrap_or(GIB);
     let high = context.thresholds.memory.high_ratio;
     if let Some(stage) = aborted(application) {
         return Some(over(context, stage, limit));

@@ -72,6 +72,12 @@ catalogue! {
         "Core-seconds paid for: over all executors, cores times the time from added to removed or the end";
     ApplicationUsedCore, "spark_application_used_core_seconds", "spark.application.used_core", Gauge, Seconds, Run, [], 1, Experimental,
         "Core-seconds in which a task ran: over all task attempts, duration times spark.task.cpus";
+    ApplicationTime, "spark_application_time_seconds", "spark.application.time", Gauge, Seconds, Run, ["part"], 10, Experimental,
+        "Derived: where the wall time went, the parts together are spark_application_duration_seconds; no executor: resources, no job: driver, no task: scheduling, else shared equally among the running tasks by what they did; blocked: run time that Spark explains by nothing else";
+    ApplicationPredictedDuration, "spark_application_predicted_duration_seconds", "spark.application.predicted_duration", Gauge, Seconds, Run, ["executor_factor"], 8, Experimental,
+        "Derived: how long a finished batch run would have taken with so many times its executors, by replaying its tasks; executor_factor 1 is the replay of the run as it was; event logs only";
+    ApplicationCriticalPath, "spark_application_critical_path_seconds", "spark.application.critical_path", Gauge, Seconds, Run, [], 1, Experimental,
+        "Derived: how long a finished batch run would have taken with no end of executors: gaps of the driver and the longest chain of tasks; event logs only";
     ApplicationTasks, "spark_application_tasks", "spark.application.tasks", Gauge, Things("{task}"), Run, ["status"], 4, Experimental,
         "Task attempts of all stage attempts by status";
     ApplicationTaskRunTime, "spark_application_task_run_time_seconds", "spark.application.task.run_time", Gauge, Seconds, Run, [], 1, Experimental,
