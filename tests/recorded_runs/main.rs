@@ -15,8 +15,8 @@ use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
 mod edited;
-mod judgement;
 mod impact;
+mod judgement;
 mod labels;
 mod scans;
 mod score;

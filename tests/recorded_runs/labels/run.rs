@@ -4,8 +4,8 @@ use spark_exporter::diagnose::{Cause, Rule, Severity};
 
 use super::{Expected, healthy, ill};
 use Rule::{
-    ApplicationFailed, ColdStart, Configuration, DataSkew, DriverGap, GcPressure, JobFailed, Memory,
-    SchedulingDelay, SpeculationWaste,
+    ApplicationFailed, ColdStart, Configuration, DataSkew, DriverGap, GcPressure, JobFailed,
+    Memory, SchedulingDelay, SpeculationWaste,
 };
 use Severity::{Critical, Info, Warning};
 

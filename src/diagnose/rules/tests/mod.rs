@@ -3,9 +3,9 @@
 
 mod derived_numbers;
 mod failures;
-mod scans;
 mod joins;
 mod outcome;
+mod scans;
 mod slow_stages;
 mod streams;
 mod uneven_tasks;
