@@ -48,7 +48,8 @@ fn parts_sum_to_the_whole() {
         let application = as_rest(application);
         let diagnosis = diagnose(&application, &Thresholds::default());
         parts_add_up(&application, &diagnosis, &what);
-        assert!(diagnosis.time.expect("a split").estimated, "{what}");
+        let ran = application.stages.iter().any(|stage| stage.first_task_launched.is_some());
+        assert_eq!(diagnosis.time.expect("a split").estimated, ran, "{what}");
     }
 }
 

@@ -50,8 +50,9 @@ The partitions that adaptive execution would have made: bytes / 1 MiB
 
 *Source*: Spark's own defaults and bounds of these settings.
 
-*Cost*: for partitions the stages replayed with the fewer, larger tasks, each task less
-saving what the median task takes beside its run time. The others have no cost of their own: the
+*Cost*: for partitions the stages replayed without what the tasks that would not have
+been took beside their run time, the median at most: their rows have to be worked on
+whoever does it. The others have no cost of their own: the
 finding that shows it has.
 
 `spark.driver.maxResultSize` is told by `memory`. The Java serializer is not told: no
@@ -187,10 +188,17 @@ impl Small {
             tasks.attempts.iter().map(|task| task.held.saturating_sub(task.run)).collect();
         beside.sort_unstable();
         let beside = beside.get(beside.len() / 2).copied().unwrap_or_default();
-        let fewer = all.saturating_sub(needed);
-        let total = held.iter().fold(0, |sum: u64, task| sum.saturating_add(*task));
-        let left = total.saturating_sub(beside.saturating_mul(fewer));
-        let mended: Vec<u64> = replay::even(left, needed as usize).collect();
+        // The same work in the same places (one key stays one key), without
+        // that of the tasks that would not have been.
+        let mended: Vec<u64> = tasks
+            .attempts
+            .iter()
+            .enumerate()
+            .map(|(place, task)| {
+                let own = task.held.saturating_sub(task.run).min(beside);
+                if place < needed as usize { task.held } else { task.held - own }
+            })
+            .collect();
         let saving = replay::saving(&held, &mended, slots, view.running());
         if saving.wall.is_zero() {
             return;

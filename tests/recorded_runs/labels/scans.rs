@@ -3,7 +3,9 @@
 use spark_exporter::diagnose::{Cause, Rule, Severity};
 
 use super::{Expected, healthy, ill};
-use Rule::{CacheEvicted, PythonUdf, SmallFilesRead, SmallFilesWritten, StreamingBehind};
+use Rule::{
+    CacheEvicted, DriverGap, PythonUdf, SmallFilesRead, SmallFilesWritten, StreamingBehind,
+};
 use Severity::{Info, Warning};
 
 pub(crate) const EXPECTED: &[Expected] = &[
@@ -16,7 +18,12 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("cache_evicted", &[(CacheEvicted, None, Info)]),
     healthy("cache_evicted-few"),
     healthy("cache_evicted-disk"),
-    ill("small_files", &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)]),
+    Expected {
+        run: "small_files",
+        must: &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)],
+        // The program first removed tens of thousands of files of another run.
+        may: &[(DriverGap, Warning)],
+    },
     healthy("small_files-few"),
     // Far below 10 GiB: see below for what it says at other thresholds.
     healthy("full_scan"),
