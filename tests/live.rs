@@ -191,11 +191,11 @@ async fn a_driver_says_that_it_idles_or_that_a_stage_is_stuck() {
         let folder = tempfile::tempdir().unwrap();
         let (_cluster, master) = standalone(NEWEST);
         let Submitted { mut program, ui, .. } =
-            submit(NEWEST, &master, folder.path(), &[], &[workload, "--seconds", "90"]);
+            submit(NEWEST, &master, folder.path(), &[], &[workload, "--seconds", "240"]);
         let base: ServerUrl = ui.parse().unwrap();
         let client = client(Timeouts::DRIVER);
         let mut driver = RunningApplication::new("default", base);
-        let deadline = Instant::now() + Duration::from_secs(80);
+        let deadline = Instant::now() + Duration::from_mins(3);
         let finding = loop {
             assert!(Instant::now() < deadline && !program.has_ended(), "{workload}: not found");
             tokio::time::sleep(Duration::from_secs(2)).await;

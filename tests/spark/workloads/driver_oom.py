@@ -6,10 +6,11 @@ the log stays in progress. The driver's heap is logged
 (spark.eventLog.logStageExecutorMetrics). Without that option a Python program dies of
 the exception, and Spark ends the log as of any other run, with exit code 0.
 
-A right diagnosis says: memory, heap_oom: the driver's heap was full when the log
-ended.
+A right diagnosis says: nothing certain. The log stops, and the driver's heap was 78 %
+full when it last told; Spark writes that with the next event only.
 
-The tempting wrong verdict: a failed executor; an application that still runs.
+The tempting wrong verdict: a driver out of memory wherever its heap once was full of
+garbage; a failed executor.
 """
 
 import time
