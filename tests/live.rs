@@ -7,12 +7,13 @@
 mod common;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::agree;
 use common::poll_budget::{assert_within_budget, measure};
 use common::real::{self, Submitted, daemon, get, history_server, standalone, submit, until};
-use spark_exporter::config::{HttpConfig, Limits, ServerUrl, Thresholds};
+use jiff::Timestamp;
+use spark_exporter::config::{HttpConfig, Limits, ServerUrl, Span, Thresholds};
 use spark_exporter::diagnose::{Rule, Severity, diagnose};
 use spark_exporter::discover::{self, Role};
 use spark_exporter::eventlog::{self, ReadOptions};
@@ -20,6 +21,7 @@ use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
 use spark_exporter::model::{Application, State};
 use spark_exporter::rest::applications::{self, Filter, Status};
+use spark_exporter::rest::running::RunningApplication;
 use spark_exporter::rest::{Api, completed};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -169,6 +171,45 @@ async fn a_skewed_stage_is_found_before_its_job_ends() {
         assert_eq!(runs, 1, "one run, however many sources show it");
         assert!(text.contains("rule=\"data_skew\""), "and the log says the same");
         assert_eq!(exporter.terminate(Duration::from_secs(15)), 0, "SIGTERM ends it well");
+    }
+}
+
+/// What takes a quarter of an hour to be told, told after ten seconds: a
+/// driver that lives on after its work, and tasks that hang.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_driver_says_that_it_idles_or_that_a_stage_is_stuck() {
+    let _alone = alone().await;
+    let mut thresholds = Thresholds::default();
+    thresholds.application_idle.at = Span::seconds(10);
+    thresholds.stuck_stage.at = Span::seconds(10);
+    // Four tasks of half a second, three times that while the JVM is cold.
+    thresholds.stuck_stage.p95_ratio = 2.0;
+    for (workload, rule, other) in [
+        ("left_running", Rule::ApplicationIdle, Rule::StuckStage),
+        ("stuck_stage", Rule::StuckStage, Rule::ApplicationIdle),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_cluster, master) = standalone(NEWEST);
+        let Submitted { mut program, ui, .. } =
+            submit(NEWEST, &master, folder.path(), &[], &[workload, "--seconds", "240"]);
+        let base: ServerUrl = ui.parse().unwrap();
+        let client = client(Timeouts::DRIVER);
+        let mut driver = RunningApplication::new("default", base);
+        let deadline = Instant::now() + Duration::from_mins(3);
+        let finding = loop {
+            assert!(Instant::now() < deadline && !program.has_ended(), "{workload}: not found");
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let Ok(application) = driver.poll(&client, Timestamp::now()).await else { continue };
+            if application.jobs.is_empty() {
+                continue;
+            }
+            let findings = diagnose(&application, &thresholds).findings;
+            assert!(!findings.iter().any(|finding| finding.rule == other), "{findings:?}");
+            if let Some(found) = findings.into_iter().find(|finding| finding.rule == rule) {
+                break found;
+            }
+        };
+        assert_eq!(finding.severity, Severity::Warning, "{}", finding.headline);
     }
 }
 

@@ -55,7 +55,7 @@ fn the_exposition_of_a_small_run() {
         ..TelemetrySnapshot::default()
     };
     let snapshot = build(&[run()], &telemetry, &Limits::default(), at(80));
-    let snapshot = std::sync::Arc::new(snapshot);
+    let snapshot = Arc::new(snapshot);
     insta::assert_snapshot!("prometheus", render(&snapshot, Format::Prometheus));
     insta::assert_snapshot!("openmetrics", render(&snapshot, Format::OpenMetrics));
 }

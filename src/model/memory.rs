@@ -67,4 +67,6 @@ pub struct Driver {
     pub storage_memory_bytes: Option<u64>,
     /// In logs only with `spark.eventLog.logStageExecutorMetrics`.
     pub peaks: MemoryPeaks,
+    /// Heap in use when it last told: logs with that setting only.
+    pub last_heap: Option<u64>,
 }

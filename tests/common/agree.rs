@@ -119,6 +119,10 @@ fn stage(all: &mut Comparison, log: &Stage, rest: &Stage) {
     all.same(|| what("failure"), &log.failure_reason, &rest.failure_reason);
     all.same(|| what("jobs"), &log.job_ids, &rest.job_ids);
     all.same(|| what("RDDs"), &log.rdd_ids, &rest.rdd_ids);
+    all.known(|| what("result bytes"), log.result_bytes, rest.result_bytes, true);
+    let copies =
+        |stage: &Stage| stage.speculation.map(|copies| (copies.copies, copies.won, copies.lost));
+    all.known(|| what("speculative copies"), copies(log), copies(rest), true);
     all.known(|| what("failures"), log.failures.as_ref(), rest.failures.as_ref(), true);
     let never_ran = matches!(rest.status, StageStatus::Skipped | StageStatus::Pending);
     // Tasks are asked for in stages with a second of run time.

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use spark_exporter::config::{Limits, Thresholds};
-use spark_exporter::diagnose::{Advice, Cause, Finding, Rule, Severity, diagnose};
+use spark_exporter::diagnose::{Advice, Cause, Finding, Rule, Severity, Subject, diagnose};
 use spark_exporter::eventlog::{ReadOptions, read, scan};
 use spark_exporter::fetch::files::{Files, LocalFiles};
 use spark_exporter::model::{Application, Source, State};
 
+use super::edited::edited;
 use super::recorded;
 
 /// All recordings of one run, by Spark's version.
@@ -116,7 +117,7 @@ fn one_busy_core_of_two_leaves_the_other_idle() {
     for (version, application) in recordings("partitioning_one_task") {
         assert!(findings(&application, Rule::IdleCores).is_empty(), "{version}: too short");
         let long = stretched(application, 20);
-        assert!(long.duration().expect("a start") > Duration::from_secs(300));
+        assert!(long.duration().expect("a start") > Duration::from_mins(5));
         let found = findings(&long, Rule::IdleCores);
         assert_eq!(found.len(), 1, "{version}");
         assert!(found[0].severity <= Severity::Warning, "{version}");
@@ -221,7 +222,7 @@ fn two_attempts_of_one_application_are_told_apart() {
         let diagnosis = diagnose(application, &Thresholds::default());
         let totals = diagnosis.totals;
         let (bought, used) = (totals.bought.expect("cores"), totals.used.expect("tasks"));
-        assert!(used <= bought && bought < Duration::from_secs(120), "{used:?} of {bought:?}");
+        assert!(used <= bought && bought < Duration::from_mins(2), "{used:?} of {bought:?}");
         assert_eq!(findings(application, Rule::DataSkew).len(), 1);
     }
 }
@@ -245,4 +246,21 @@ fn moved(text: &str, by: i64) -> String {
         rest = after;
     }
     out + rest
+}
+
+/// Edited: the recorded loss in the words of YARN, which nothing was set
+/// against.
+#[test]
+fn containers_over_their_limit_ask_for_overhead() {
+    let words = "Container killed by YARN for exceeding physical memory limits. 1.5 GB of 1.4 GB \
+                 physical memory used.";
+    let application = edited("executor_heap_oom", &[("Command exited with code 52", words)]);
+    let found = findings(&application, Rule::Configuration);
+    let key = "spark.executor.memoryOverhead".to_owned();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].subject, Subject::ConfigurationKey { key });
+    // As it was: its heap was too small, and no overhead would have helped.
+    for (version, application) in recordings("executor_heap_oom") {
+        assert!(findings(&application, Rule::Configuration).is_empty(), "{version}");
+    }
 }

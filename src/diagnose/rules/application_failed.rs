@@ -11,7 +11,8 @@ use crate::model::{JobStatus, State};
 pub(super) const ABOUT: About = About {
     rule: Rule::ApplicationFailed,
     meaning: "The application failed, and no job of it is to blame.",
-    details: r#"*Fires* where the exit code is not 0, or the resource manager or the pod says that the
+    details:
+        "*Fires* where the exit code is not 0, or the resource manager or the pod says that the
 application failed (`critical`), or where its source says that it is gone without an end
 (`critical`, medium confidence). `info` where somebody killed it on purpose, as the
 resource manager tells.
@@ -32,7 +33,7 @@ program survived, does not count as such.
 *Silent* where nothing tells how the run ended: Spark writes no exit code before 4.0,
 and later ones write 0 also for a program that died of an exception, except on
 Kubernetes.
-"#,
+",
     evidence: &[
         ("exit_code", "as Spark or the resource manager wrote it"),
         ("failed_jobs", "jobs that failed earlier"),

@@ -11,7 +11,7 @@ use crate::model::{JobStatus, Kind, StageStatus, State};
 pub(super) const ABOUT: About = About {
     rule: Rule::ApplicationIdle,
     meaning: "The application runs, has had no job for long, and holds its cores.",
-    details: r#"*Fires* on a batch application that runs, with no job running and none for 15 min
+    details: "*Fires* on a batch application that runs, with no job running and none for 15 min
 (`at`). Typically its work is done and `stop()` was never called, or threads that are no
 daemons keep the driver alive; or the driver waits for something else.
 
@@ -27,7 +27,7 @@ does nothing.
 data or people; where events were dropped; and from an event log alone: a log that
 does not grow tells neither idle from dead nor how late it is. The driver's own REST
 API does.
-"#,
+",
     evidence: &[
         ("idle", "since the last job ended, or since the start"),
         ("cores_held", "cores of the executors there now"),

@@ -24,7 +24,7 @@ pub(super) const ABOUT: About = About {
     rule: Rule::ColdStart,
     meaning: "The application waited more than half a minute for its first executor, or never \
               got one.",
-    details: r#"*Fires* where the first executor was added more than 30 s (`at`) after the
+    details: "*Fires* where the first executor was added more than 30 s (`at`) after the
 application started, or, where dynamic allocation starts from no executor, after the
 first job was submitted. Executors that come late to an application that does not
 need them yet cost nothing, so it counts only what was waited:
@@ -45,7 +45,7 @@ applications; in streaming ones older than an hour nothing is said.
 
 *Silent* where events were dropped or compacted away, or the driver's lists do not
 reach back to the first executor.
-"#,
+",
     evidence: &[
         (
             "first_executor",

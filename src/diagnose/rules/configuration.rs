@@ -35,7 +35,7 @@ const SMALLEST: u64 = MIB;
 pub(super) const ABOUT: About = About {
     rule: Rule::Configuration,
     meaning: "A setting is off, or was left as it is, and this run shows that it mattered.",
-    details: r#"Never for a missing setting alone. The subject is the key.
+    details: "Never for a missing setting alone. The subject is the key.
 
 | key | *fires* where the run shows |
 |---|---|
@@ -50,15 +50,16 @@ The partitions that adaptive execution would have made: bytes / 1 MiB
 
 *Source*: Spark's own defaults and bounds of these settings.
 
-*Cost*: for partitions the stages replayed with the fewer, larger tasks, each task less
-saving what a task takes beside its run time, at least. The others have no cost of their own: the
+*Cost*: for partitions the stages replayed without what the tasks that would not have
+been took beside their run time, the median at most: their rows have to be worked on
+whoever does it. The others have no cost of their own: the
 finding that shows it has.
 
 `spark.driver.maxResultSize` is told by `memory`. The Java serializer is not told: no
 metric of Spark's shows what serialization cost.
 
 *Silent* where plans or tasks are not known (REST tells neither).
-"#,
+",
     evidence: &[
         ("stages", "stage attempts it is about"),
         ("partitions", "their tasks"),
@@ -181,14 +182,23 @@ impl Small {
             return;
         }
         let held: Vec<u64> = tasks.attempts.iter().map(|task| task.held).collect();
-        // What a task costs beside its run time: launching, its code, its
-        // result. Its rows have to be worked on whoever does it.
-        let beside = tasks.attempts.iter().map(|task| task.held.saturating_sub(task.run));
-        let beside = beside.min().unwrap_or_default();
-        let fewer = all.saturating_sub(needed);
-        let total = held.iter().fold(0, |sum: u64, task| sum.saturating_add(*task));
-        let left = total.saturating_sub(beside.saturating_mul(fewer));
-        let mended: Vec<u64> = replay::even(left, needed as usize).collect();
+        // What a task typically costs beside its run time: launching, its
+        // code, its result. Its rows have to be worked on whoever does it.
+        let mut beside: Vec<u64> =
+            tasks.attempts.iter().map(|task| task.held.saturating_sub(task.run)).collect();
+        beside.sort_unstable();
+        let beside = beside.get(beside.len() / 2).copied().unwrap_or_default();
+        // The same work in the same places (one key stays one key), without
+        // that of the tasks that would not have been.
+        let mended: Vec<u64> = tasks
+            .attempts
+            .iter()
+            .enumerate()
+            .map(|(place, task)| {
+                let own = task.held.saturating_sub(task.run).min(beside);
+                if place < needed as usize { task.held } else { task.held - own }
+            })
+            .collect();
         let saving = replay::saving(&held, &mended, slots, view.running());
         if saving.wall.is_zero() {
             return;

@@ -43,8 +43,8 @@ was busy; core-seconds of the executors there.
 
 *Silent* for streaming applications, where the driver waits for the next trigger. In
 interactive ones only gaps while a query was open count, of the last hour. The wait for
-a first executor is no gap (a job runs then), and an application that lives on after its
-work is `application_idle`. Silent where events were dropped or compacted away, or the
+a first executor is no gap (a job runs then), an application that lives on after its
+work is `application_idle`, and the time that `large_broadcast` explains is left out. Silent where events were dropped or compacted away, or the
 driver's lists do not hold all jobs.
 "#,
     evidence: &[
@@ -77,11 +77,12 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
         && application.kind != Kind::Streaming
         && jobs::are_complete(application)
     {
-        drafts.extend(judge(context));
+        let found = judge(context, drafts);
+        drafts.extend(found);
     }
 }
 
-fn judge(context: &Context<'_>) -> Option<Draft> {
+fn judge(context: &Context<'_>, drafts: &[Draft]) -> Option<Draft> {
     let thresholds = &context.thresholds.driver_gap;
     let application = context.application;
     let (from, to) = jobs::judged(application)?;
@@ -94,7 +95,13 @@ fn judge(context: &Context<'_>) -> Option<Draft> {
     if application.kind == Kind::Interactive {
         gaps = gaps.intersect(parts.open());
     }
-    let all = Duration::from_millis(gaps.millis());
+    // A broadcast is collected and built between jobs: its finding says so.
+    let told = drafts
+        .iter()
+        .filter(|draft| draft.finding.rule == Rule::LargeBroadcast)
+        .filter_map(|draft| draft.finding.impact.wall)
+        .fold(Duration::ZERO, Duration::saturating_add);
+    let all = Duration::from_millis(gaps.millis()).saturating_sub(told);
     let share = all.as_secs_f64() / judged.as_secs_f64().max(1e-3);
     if all < thresholds.at.get() || share < thresholds.ratio {
         return None;

@@ -14,7 +14,8 @@ use crate::model::StageId;
 pub(super) const ABOUT: About = About {
     rule: Rule::FetchFailures,
     meaning: "Tasks could not fetch shuffle output that other tasks had written.",
-    details: r#"*Fires* on any task attempt that ended with `FetchFailed`, one finding a cause: that of the
+    details:
+        "*Fires* on any task attempt that ended with `FetchFailed`, one finding a cause: that of the
 loss of the executor that had the output, or none where that executor is still there or
 was given back. Where Spark does not know who had it (the output is no longer
 registered), it is counted with the losses, if there were any.
@@ -27,7 +28,7 @@ restarted shuffle service, or executors that were given back with their shuffle 
 
 *Cost*: none of its own. What ran again is told by `stage_retries`, what was computed
 again for a lost executor by `executor_lost`.
-"#,
+",
     evidence: &[
         ("fetch_failures", "task attempts that ended so"),
         ("stages", "stage attempts in which"),

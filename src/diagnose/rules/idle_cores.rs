@@ -14,7 +14,8 @@ const REMEMBERED: usize = 100;
 pub(super) const ABOUT: About = About {
     rule: Rule::IdleCores,
     meaning: "Executors were there whose cores had nothing to do for most of the time.",
-    details: r#"Used = the sum over task attempts of (finish - launch) x task cpus. Bought = the sum over
+    details:
+        "Used = the sum over task attempts of (finish - launch) x task cpus. Bought = the sum over
 executors of cores x (removed or end - added). *Fires* where less than 60 % was used
 (`used_ratio`), at least 300 core-seconds were not (`core_seconds`) beyond those that
 other findings explain (skew, gaps of the driver, an application left running), and the
@@ -33,7 +34,7 @@ below 60 % used.
 stages omitted, executors forgotten by the driver's UI); from REST in streaming and
 interactive applications older than an hour, because sums since the start say nothing
 of the last hour.
-"#,
+",
     evidence: &[
         ("used_ratio", "core-seconds used / bought"),
         ("bought", "core-seconds of the executors"),

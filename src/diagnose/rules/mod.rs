@@ -95,7 +95,6 @@ pub(super) const ALL: [Entry; 35] = [
     (&io_bound::ABOUT, io_bound::find),
     (&shuffle_heavy::ABOUT, shuffle_heavy::find),
     (&cold_start::ABOUT, cold_start::find),
-    (&driver_gap::ABOUT, driver_gap::find),
     (&application_idle::ABOUT, application_idle::find),
     (&stuck_stage::ABOUT, stuck_stage::find),
     (&speculation_waste::ABOUT, speculation_waste::find),
@@ -114,7 +113,8 @@ pub(super) const ALL: [Entry; 35] = [
     (&full_scan::ABOUT, full_scan::find),
     (&repeated_subplan::ABOUT, repeated_subplan::find),
     (&streaming_behind::ABOUT, streaming_behind::find),
-    // Counts what the others have not explained.
+    // These count what the others have not explained.
+    (&driver_gap::ABOUT, driver_gap::find),
     (&idle_cores::ABOUT, idle_cores::find),
 ];
 

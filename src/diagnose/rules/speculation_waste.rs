@@ -10,7 +10,8 @@ pub(super) const ABOUT: About = About {
     rule: Rule::SpeculationWaste,
     meaning: "Spark started copies of slow tasks, and the originals were there first: the copies \
               took cores for nothing.",
-    details: r#"*Fires* where 5 speculative copies (`copies`) and more were killed because the original
+    details:
+        "*Fires* where 5 speculative copies (`copies`) and more were killed because the original
 ended first, where these ran for a minute in all (`at`), and were half (`lost_ratio`) of
 the copies and more. A copy that wins is what speculation is for.
 
@@ -22,7 +23,7 @@ At most `warning`.
 nothing else to do, or take them from later tasks, which Spark does not tell.
 
 *Silent* from REST, which does not tell how long they ran.
-"#,
+",
     evidence: &[
         ("lost_copies", "copies that were killed"),
         ("copies", "copies that ended"),

@@ -12,7 +12,8 @@ use crate::model::{JobStatus, Source, StageStatus, State};
 pub(super) const ABOUT: About = About {
     rule: Rule::StuckStage,
     meaning: "A stage is running, and for long none of its tasks has ended or got on.",
-    details: r#"*Fires* on an active stage of a running job, with executors there, of which no task has
+    details:
+        "*Fires* on an active stage of a running job, with executors there, of which no task has
 ended for 15 min (`at`) and for 10 times the 95th percentile of its tasks' run times
 (`p95_ratio`), whichever is longer. While a driver is watched, rows and bytes that its
 running tasks tell with their heartbeats count as getting on: a long task that reads is
@@ -31,7 +32,7 @@ active for ever after lost executors or dropped events: a stage whose jobs all e
 one with more events missing, is not judged.
 
 *Cost*: the time since it got on last, as an estimate, while no other stage ran.
-"#,
+",
     evidence: &[
         ("no_progress", "since a task of it ended, or told of rows or bytes"),
         ("running_tasks", "task attempts running now"),

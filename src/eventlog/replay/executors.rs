@@ -198,6 +198,14 @@ impl Executors {
         self.peaks(place, peaks);
     }
 
+    /// The driver told its heap with a heartbeat.
+    pub(super) fn driver_told(&mut self, id: Option<&str>, metrics: Option<&PeakMetrics>) {
+        let heap = metrics.and_then(|metrics| metrics.heap.count()).filter(|bytes| *bytes > 0);
+        if id == Some(DRIVER) && heap.is_some() {
+            self.driver_memory.get_or_insert_default().last_heap = heap;
+        }
+    }
+
     /// What is known of the driver's memory.
     pub(super) fn driver(&self) -> Option<Driver> {
         self.driver_memory.clone()

@@ -196,7 +196,9 @@ impl<'a> Replay<'a> {
             "SparkListenerExecutorMetricsUpdate" => {
                 let event: event::ExecutorMetricsUpdate<'_> = serde_json::from_str(line)?;
                 for update in event.updates.iter().flatten() {
-                    self.executors.peaks_of(event.executor_id.get(), update.metrics.as_ref());
+                    let (id, metrics) = (event.executor_id.get(), update.metrics.as_ref());
+                    self.executors.peaks_of(id, metrics);
+                    self.executors.driver_told(id, metrics);
                 }
             }
             "SparkListenerLogStart" => {

@@ -41,7 +41,7 @@ pub fn stage(data: &StageData) -> Option<Stage> {
     // With failed attempts their classes are in the task list only.
     stage.failures =
         (data.num_failed_tasks.or_zero() == 0).then(|| kills(data.killed_tasks_summary));
-    stage.result_bytes = data.result_size.get();
+    stage.result_bytes = data.result_size.get().filter(|_| stage.tasks.succeeded > 0);
     stage.speculation = data.speculation_summary.as_ref().map(|summary| Speculation {
         copies: summary.num_tasks.or_zero(),
         won: summary.num_completed_tasks.or_zero(),

@@ -5,7 +5,7 @@ use spark_exporter::diagnose::{Cause, Rule, Severity};
 use super::{Expected, healthy, ill};
 use Rule::{
     ApplicationFailed, ColdStart, Configuration, DataSkew, DriverGap, JobFailed, Memory,
-    SchedulingDelay, SpeculationWaste,
+    Partitioning, SchedulingDelay, SpeculationWaste,
 };
 use Severity::{Critical, Info, Warning};
 
@@ -24,7 +24,8 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("speculation_waste", &[(SpeculationWaste, None, Info)]),
     ill("result_size", &[(Memory, None, Warning), (JobFailed, None, Critical)]),
     healthy("result_size-few"),
-    ill("driver_oom", &[(Memory, Some(Cause::HeapOom), Warning)]),
+    // Its heap was 78 % full when it last told: of its end the log knows nothing.
+    Expected { run: "driver_oom", must: &[], may: &[(DriverGap, Warning), (Partitioning, Info)] },
     ill("application_failed", &[(ApplicationFailed, None, Critical)]),
     ill("small_partitions", &[(Configuration, None, Info)]),
     healthy("small_partitions-healthy"),

@@ -25,6 +25,13 @@ pub(crate) const EXPECTED: &[Expected] = &[
         may: &[(DriverGap, Warning)],
     },
     Expected { run: "small_files-few", must: &[], may: &[(DriverGap, Warning)] },
+    Expected {
+        run: "small_files",
+        must: &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)],
+        // The program first removed tens of thousands of files of another run.
+        may: &[(DriverGap, Warning)],
+    },
+    healthy("small_files-few"),
     // Far below 10 GiB: see below for what it says at other thresholds.
     healthy("full_scan"),
     ill("streaming_behind", &[(StreamingBehind, None, Warning)]),

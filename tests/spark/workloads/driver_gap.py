@@ -17,6 +17,7 @@ the log shows no query open.
 
 import argparse
 import pathlib
+import shutil
 import time
 
 from session import fresh_folder, session, wait_for_executors, work
@@ -40,7 +41,7 @@ def job():
 
 
 if options.listing:
-    folder = fresh_folder("readings")
+    folder = fresh_folder("readings-by-day")
     for day in range(options.partitions):
         place = pathlib.Path(folder, f"day={day}")
         place.mkdir()
@@ -76,3 +77,5 @@ else:
     pause(6)
     job()
 spark.stop()
+if options.listing:
+    shutil.rmtree(folder)

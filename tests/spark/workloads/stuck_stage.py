@@ -1,7 +1,7 @@
 """Tasks that never end.
 
 Makes: a stage of eight tasks; four end, the last four hang (sleeping, where others
-wait for a lock or a service). Twelve seconds later a small job of another pool is
+wait for a lock or a service). --seconds seconds later (12 by default) a small job of another pool is
 submitted, which finds no core; then the driver is killed. The log stays in
 progress, as it does while the driver runs.
 
@@ -19,10 +19,11 @@ import signal
 import threading
 import time
 
-from session import java, session, wait_for_executors, wait_for_tasks
+from session import arguments, java, session, wait_for_executors, wait_for_tasks
 
 from pyspark.sql import functions as F
 
+options = arguments(("seconds", 12))
 spark = session("geocode-calls")
 wait_for_executors(spark, 2)
 
@@ -38,7 +39,7 @@ calls = spark.range(0, 8, 1, 8).withColumn(
     "waited", F.when(F.col("id") < 4, java("sleep", "500L").cast("long")).otherwise(java("sleep", "600000L").cast("long")))
 threading.Thread(target=submit, args=(calls.agg(F.max("waited")),), daemon=True).start()
 wait_for_tasks(spark, 0, 4)
-time.sleep(12)
+time.sleep(options.seconds)
 # Its submission makes Spark write what it has.
 threading.Thread(target=submit, args=(spark.range(0, 2, 1, 2),), daemon=True).start()
 time.sleep(3)

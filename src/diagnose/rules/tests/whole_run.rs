@@ -163,7 +163,7 @@ fn done_and_still_there() {
     let application = left_running(16);
     let finding = only(&application, Rule::ApplicationIdle);
     assert_eq!(finding.severity, Severity::Warning);
-    assert_eq!(finding.impact.core, Some(Duration::from_secs(4 * 16 * 60)));
+    assert_eq!(finding.impact.core, Some(Duration::from_mins(64)));
     assert_eq!(fired(&application).len(), 1, "neither a gap nor idle cores besides");
     assert!(findings(&left_running(14), Rule::ApplicationIdle).is_empty());
     for kind in [Kind::Streaming, Kind::Interactive] {
