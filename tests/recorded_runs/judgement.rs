@@ -220,7 +220,7 @@ fn advice_fits_the_operator() {
             let found = findings(&application);
             let skew = found.iter().find(|finding| finding.rule == DataSkew);
             let skew = skew.unwrap_or_else(|| panic!("{name} {version}"));
-            let node = format!("({operator} (node ");
+            let node = format!(", in {operator} (node ");
             assert!(skew.headline.contains(&node), "{version}: {}", skew.headline);
             let about_joins = advice(skew).contains("skewJoin");
             assert_eq!(about_joins, operator == "SortMergeJoin", "{name} {version}");
@@ -229,4 +229,24 @@ fn advice_fits_the_operator() {
             );
         }
     }
+}
+
+/// Ten GiB take too long to record: the same at a fiftieth of the scale.
+#[test]
+fn several_times_the_input_is_shuffle_heavy_at_a_smaller_scale() {
+    let small: Thresholds = serde_json::from_str(
+        r#"{"shuffle_heavy": {"bytes": "200MiB"}, "cost": {"emit_min": "100ms"}}"#,
+    )
+    .expect("thresholds");
+    let found = |name: &str| {
+        diagnose(&run(name), &small)
+            .findings
+            .into_iter()
+            .find(|finding| finding.rule == Rule::ShuffleHeavy)
+    };
+    let heavy = found("shuffle_heavy").expect("shuffle_heavy");
+    assert!(evidence(&heavy, "shuffle_ratio") > 3.0);
+    assert!(heavy.headline.contains("most of it in Exchange (node "), "{}", heavy.headline);
+    assert!(heavy.advice[0].change.contains("after the shuffle"));
+    assert!(found("shuffle_heavy-healthy").is_none());
 }

@@ -140,7 +140,7 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
         slow::against(view, &slow),
         if slow.is_running() { "has read or written" } else { "had" },
         humane::ratio(deciding.ratio),
-        place(stage, fed.as_ref()).map_or_else(String::new, |name| format!(" ({name})")),
+        place(stage, fed.as_ref()).map_or_else(String::new, |name| format!(", in {name}")),
     );
     let task = slow.name();
     let mut draft = Draft::new(Rule::DataSkew, FindingKind::Data, view.subject(), headline)

@@ -1,12 +1,14 @@
 //! `shuffle_heavy`: a query sent several times what it read through its
 //! shuffles.
 
+use std::collections::BTreeMap;
+
 use super::context::{Context, ratio};
 use super::draft::Draft;
 use super::humane;
 use super::less_work;
 use super::missed_broadcast;
-use super::plan_cost::share_of_run_time;
+use super::plan_cost;
 use super::plan_text;
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Unit, Where};
 
@@ -25,8 +27,8 @@ enough to be broadcast.
 times the input; 50 GB in another). Ten GiB is where it begins to matter on a
 cluster.
 
-*Costs*: the measured time of writing shuffles and waiting for them, for the part
-above the input. Serializing and reading rows is not timed by Spark.
+*Costs*: as for `missed_broadcast`, 100 MB of rows a second and core and the wait
+for them, for the part of the shuffles above the input.
 
 *Silent* where no input is counted (tables made from nothing, JDBC): there is
 nothing to hold it against.
@@ -66,14 +68,13 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>) -> Option<Draft> {
         return None;
     }
     let needless = (shuffled - input) as f64 / shuffled as f64;
-    let shares = stages().map(|stage| {
-        let measures = &stage.stage.measures;
-        let time = measures
-            .shuffle_write_time
-            .sum_or_zero()
-            .saturating_add(measures.fetch_wait_time.sum_or_zero());
-        (stage.index, share_of_run_time(context, stage.index, time) * needless)
-    });
+    let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
+    for node in view.nodes().filter(|node| plan_text::exchange(node.node).is_some()) {
+        let Some(reader) = node.parent() else { continue };
+        for (stage, share) in plan_cost::shuffle_shares(context, view, node, reader) {
+            *shares.entry(stage).or_default() += share * needless;
+        }
+    }
     let (impact, of_stages) = less_work::saving(context, shares);
     let bytes_of = |node: NodeRef<'_>| node.node.value("shuffle bytes written").map(|v| v.total);
     let largest = view

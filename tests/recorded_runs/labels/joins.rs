@@ -23,6 +23,7 @@ pub(crate) const EXPECTED: &[Expected] = &[
     healthy("missed_broadcast-healthy"),
     healthy("missed_broadcast-small"),
     healthy("missed_broadcast-outer"),
+    healthy("missed_broadcast-sent"),
     // The first task of each executor waits for the broadcast to come.
     Expected {
         run: "large_broadcast",
