@@ -17,7 +17,9 @@ mod finding;
 pub mod humane;
 mod job_plan;
 mod job_replay;
+mod jobs;
 mod numbers;
+mod plan_text;
 mod plots;
 mod replay;
 mod rules;
@@ -33,6 +35,10 @@ mod what_if;
 
 #[cfg(test)]
 mod builders;
+#[cfg(test)]
+mod execution_tests;
+#[cfg(test)]
+mod plan_builders;
 #[cfg(test)]
 mod property_tests;
 

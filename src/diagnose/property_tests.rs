@@ -242,7 +242,10 @@ proptest! {
         warm_up(&mut application);
         let n = n.div_ceil(4) * 4;
         stage(&mut application, 1, 2_000, vec![task(run_ms).shuffled(records, records * 50); n]);
-        prop_assert_eq!(diagnosis(&application).findings, vec![]);
+        // Ten minutes of which the work takes a few.
+        let mut findings = diagnosis(&application).findings;
+        findings.retain(|finding| finding.rule != Rule::IdleCores);
+        prop_assert_eq!(findings, vec![]);
     }
 }
 

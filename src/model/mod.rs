@@ -24,6 +24,7 @@ mod task;
 
 pub use application::{Application, DataQuality, RunId, Source, State};
 pub use column::{Column, QUANTILE_ERROR};
+pub(crate) use configuration::size;
 pub use configuration::{Configuration, ResourceProfile};
 pub use distribution::{Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
 pub use executor::{Executor, ExecutorTotals};
@@ -33,7 +34,9 @@ pub use kind::Kind;
 pub use memory::{Driver, MemoryPeaks};
 pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
 pub use sql::{SqlExecution, SqlStatus, SqlText};
-pub use stage::{ExecutorShare, Measures, Stage, StageId, StageStatus, TaskCounts, TaskSpan};
+pub use stage::{
+    ExecutorShare, Measures, Speculation, Stage, StageId, StageStatus, TaskCounts, TaskSpan,
+};
 pub use storage::CachedRdd;
 pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,

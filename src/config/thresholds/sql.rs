@@ -24,13 +24,16 @@ impl Default for JoinExplosion {
 #[serde(default, deny_unknown_fields)]
 pub struct Cartesian {
     pub enabled: bool,
-    /// Product of the rows of both inputs.
+    /// Product of the rows of both inputs: a core compares some 10^8 pairs a
+    /// second (measured; DataFlint alarms at 10^10).
     pub rows: f64,
+    /// Rows of the smaller side: below this, comparing is as cheap as finding.
+    pub side_rows: u64,
 }
 
 impl Default for Cartesian {
     fn default() -> Self {
-        Self { enabled: true, rows: 1e7 }
+        Self { enabled: true, rows: 1e7, side_rows: 10 }
     }
 }
 
@@ -40,11 +43,15 @@ pub struct PartialAggregation {
     pub enabled: bool,
     /// The partial node's output over its input, at most.
     pub ratio: f64,
+    /// Rows of its input: below this nobody wonders.
+    pub rows: u64,
+    /// Run time of the execution's tasks over that of the run's.
+    pub task_time_ratio: f64,
 }
 
 impl Default for PartialAggregation {
     fn default() -> Self {
-        Self { enabled: true, ratio: 0.1 }
+        Self { enabled: true, ratio: 0.1, rows: 1_000_000, task_time_ratio: 0.1 }
     }
 }
 
@@ -52,11 +59,15 @@ impl Default for PartialAggregation {
 #[serde(default, deny_unknown_fields)]
 pub struct CountDistinct {
     pub enabled: bool,
+    /// Rows of its input, and share of the run's task time: as for
+    /// `partial_aggregation`.
+    pub rows: u64,
+    pub task_time_ratio: f64,
 }
 
 impl Default for CountDistinct {
     fn default() -> Self {
-        Self { enabled: true }
+        Self { enabled: true, rows: 1_000_000, task_time_ratio: 0.1 }
     }
 }
 
@@ -196,11 +207,13 @@ impl Default for FullScan {
 #[serde(default, deny_unknown_fields)]
 pub struct RepeatedSubplan {
     pub enabled: bool,
+    /// Operators of the subtree, at least (SparkForensics' duplicate subtree).
+    pub nodes: usize,
 }
 
 impl Default for RepeatedSubplan {
     fn default() -> Self {
-        Self { enabled: true }
+        Self { enabled: true, nodes: 3 }
     }
 }
 

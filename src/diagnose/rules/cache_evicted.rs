@@ -33,7 +33,8 @@ rows, of each execution those that its own tasks told of. The table is filled wh
 an execution has ended by which all rows have been computed; only what executions
 compute that began afterwards was computed again, so that two scans that fill the
 table at the same time are no loss. Rows of the table are the most that a scan of
-it gave or that one execution computed for a scan.
+it gave, or, where that is less than half of what one execution computed for a scan
+(filters skip batches), the latter.
 
 From REST: of a table that was filled (a stage over it with as many tasks as it has
 partitions has completed, and another one after it), cached partitions are at most
@@ -42,7 +43,8 @@ partitions has completed, and another one after it), cached partitions are at mo
 *Source*: our judgement; SparkForensics warns of fewer than half of the partitions.
 
 *Cost*: for each stage that computed rows again, those rows x the time a row took
-when the table was filled, at most the stage's run time: an estimate.
+when the table was filled, and at most their share of the table's rows of the
+stage's run time: an estimate.
 
 *Silent* for partitions that went to disk and are read from there (`cache()` of a
 DataFrame does that), for tables that no execution reads as a whole, and where the
@@ -159,11 +161,16 @@ fn counts_rows(node: NodeRef<'_>) -> Option<NodeRef<'_>> {
 
 fn judge(context: &Context<'_>, mut readings: Vec<Reading<'_>>) -> Option<Draft> {
     readings.sort_by_key(|reading| reading.start);
-    let rows = readings
-        .iter()
-        .map(|reading| reading.given.max(reading.computed / reading.scans.max(1)))
-        .max()
-        .filter(|rows| *rows > 0)?;
+    let given = readings.iter().map(|reading| reading.given).max().unwrap_or(0);
+    let computed = |reading: &Reading<'_>| reading.computed / reading.scans.max(1);
+    let most_computed = readings.iter().map(computed).max().unwrap_or(0);
+    // A filter skips batches: then what is computed tells how many there are.
+    // It may be more than all, where the execution that fills the table loses
+    // part of it before it reads it.
+    let rows = if given >= most_computed / 2 { given } else { most_computed };
+    if rows == 0 {
+        return None;
+    }
     let mut computed = 0_u64;
     let filled = readings.iter().position(|reading| {
         computed = computed.saturating_add(reading.computed);
@@ -194,7 +201,10 @@ fn judge(context: &Context<'_>, mut readings: Vec<Reading<'_>>) -> Option<Draft>
     let per_row = run_time(context, filling).as_secs_f64() / of_filling_rows.max(1) as f64;
     let shares = again.iter().flat_map(|reading| {
         let run = run_time(context, [*reading]).as_secs_f64();
-        let share = (reading.computed as f64 * per_row / run).min(1.0);
+        // What was read from the cache took its part of the run time as well.
+        let share = (reading.computed as f64 * per_row / run)
+            .min(reading.computed as f64 / rows as f64)
+            .min(1.0);
         reading.stages.iter().map(move |place| (*place, share))
     });
     // A stage that computed for two scans counts once.

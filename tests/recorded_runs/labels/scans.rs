@@ -3,7 +3,7 @@
 use spark_exporter::diagnose::{Cause, Rule, Severity};
 
 use super::{Expected, healthy, ill};
-use Rule::PythonUdf;
+use Rule::{CacheEvicted, PythonUdf, SmallFilesRead, SmallFilesWritten, StreamingBehind};
 use Severity::{Info, Warning};
 
 pub(crate) const EXPECTED: &[Expected] = &[
@@ -13,4 +13,16 @@ pub(crate) const EXPECTED: &[Expected] = &[
     healthy("python_udf-cheap"),
     healthy("python_udf-first_tasks"),
     healthy("python_udf-fed"),
+    ill("cache_evicted", &[(CacheEvicted, None, Info)]),
+    healthy("cache_evicted-few"),
+    healthy("cache_evicted-disk"),
+    ill("small_files", &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)]),
+    healthy("small_files-few"),
+    // Far below 10 GiB: see below for what it says at other thresholds.
+    healthy("full_scan"),
+    ill("streaming_behind", &[(StreamingBehind, None, Warning)]),
+    healthy("streaming_behind-busy"),
+    healthy("streaming_behind-available"),
+    healthy("healthy_long"),
+    healthy("healthy_short"),
 ];

@@ -3,6 +3,11 @@
 
 mod derived_numbers;
 mod failures;
+mod scans;
+mod joins;
+mod outcome;
 mod slow_stages;
+mod streams;
 mod uneven_tasks;
 mod waiting_tasks;
+mod whole_run;
