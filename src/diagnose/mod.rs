@@ -16,6 +16,7 @@ mod finding;
 pub mod humane;
 mod numbers;
 mod replay;
+mod rounded;
 mod rules;
 mod run_numbers;
 mod stage_numbers;
@@ -25,6 +26,7 @@ mod task_list;
 mod time_split;
 mod waiting;
 mod what_if;
+mod without_run;
 
 #[cfg(test)]
 mod builders;
@@ -39,6 +41,7 @@ pub use finding::{
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
 pub use what_if::{Scenario, WhatIf};
+pub use without_run::add_driver_out_of_memory;
 
 use std::collections::BTreeMap;
 
@@ -58,6 +61,8 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
         find(&context, &mut drafts);
     }
     let mut findings = cost::settle(&context, drafts);
+    rounded::doubt(application, &mut findings);
+    without_run::settle(application, &mut findings);
     let findings_omitted = findings.len().saturating_sub(MOST_FINDINGS) as u64;
     findings.truncate(MOST_FINDINGS);
     let stages = context.stages.iter().map(|view| (view.stage.id, view.numbers)).collect();

@@ -1,11 +1,13 @@
 //! One diagnosis for a person, or for a person's program. Pure: model and
 //! findings in, text out.
 
+mod focus;
 mod json;
 mod json_sql;
 mod summary;
 mod text;
 
+pub use focus::focus;
 pub use json::{SCHEMA_VERSION, json};
 pub use summary::Summary;
 pub use text::{Colours, text};
