@@ -180,7 +180,7 @@ async fn a_page_of_one_execution_leads_to_it() {
         let page = |page: &str| server.url(&format!("{prefix}/history/any/{page}"));
         let urls = [page("SQL/execution/?id=2"), page("jobs/")];
         let both =
-            tokio::task::spawn_blocking(move || urls.map(|url| application(&[&url, "--sql-text"])));
+            tokio::task::spawn_blocking(move || urls.map(|url| application(&[&url, "--show-sql"])));
         let [(one, errors), (whole, _)] = both.await.unwrap();
         assert!(errors.contains("the report is about SQL execution 2"), "{errors}");
         assert_eq!(one["source"], "history_server");

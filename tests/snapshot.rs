@@ -2,12 +2,13 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use spark_exporter::config::Limits;
 use spark_exporter::diagnose::{Rule, Severity, StageNumbers, Subject};
-use spark_exporter::metrics::catalogue::{CATALOGUE, Id};
+use spark_exporter::metrics::catalogue::{CATALOGUE, Id, Kind, Scope};
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::metrics::{RunView, Sample, Snapshot, build};
 use spark_exporter::model::{
@@ -422,4 +423,29 @@ proptest! {
             all.series() as u64 + dropped(&all)
         );
     }
+}
+
+/// `rate()` and ratios see the first failure only where a counter was there
+/// before it.
+#[test]
+fn counters_stand_at_0_before_anything_happens() {
+    let text = render(&Arc::new(snapshot(&[], &Limits::default())), Format::Prometheus);
+    let daemons = CATALOGUE.iter().filter(|metric| {
+        metric.kind == Kind::Counter
+            && metric.scope == Scope::Daemon
+            // Of what is not known before: sources, and who asks for what.
+            && !metric.labels.iter().any(|label| ["target", "path"].contains(label))
+    });
+    let mut seen = 0;
+    for metric in daemons {
+        let samples: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter(|line| line.split(['{', ' ']).next() == Some(metric.name))
+            .collect();
+        assert_eq!(samples.len(), metric.times as usize, "{}: {samples:?}", metric.name);
+        assert!(samples.iter().all(|line| line.ends_with(" 0")), "{samples:?}");
+        seen += 1;
+    }
+    assert!(seen >= 14, "{seen}");
 }

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use super::{Cause, Diagnosis, Finding, Rule, diagnose};
 use crate::config::Thresholds;
 use crate::model::{
-    Application, Column, Executor, ExecutorShare, ExecutorTotals, FailureClass, Measures,
-    MemoryPeaks, RunId, Source, Stage, StageId, StageStatus, State, Task, TaskMetrics, TaskSpan,
-    TaskStatus,
+    Application, Column, Executor, ExecutorShare, ExecutorTotals, FailureClass, Job, JobStatus,
+    Measures, MemoryPeaks, RunId, Source, Stage, StageId, StageStatus, State, Task, TaskMetrics,
+    TaskSpan, TaskStatus,
 };
 
 /// When all runs here start.
@@ -168,7 +168,12 @@ pub(super) fn stage_attempt<'a>(
             launched_ms: START + launched,
             duration_ms: held as u32,
             run_ms: run as u32,
+            deserialize_ms: spec.metrics.deserialize_time.as_millis() as u32,
+            cpu_ms: spec.metrics.cpu_time.as_millis() as u32,
             gc_ms: spec.metrics.gc_time.as_millis() as u32,
+            fetch_wait_ms: spec.metrics.fetch_wait_time.as_millis() as u32,
+            shuffle_write_ms: spec.metrics.shuffle_write_time.as_millis() as u32,
+            result_ms: spec.metrics.result_serialization_time.as_millis() as u32,
             executor: executor as u32,
             succeeded: spec.failure.is_none(),
         });
@@ -273,6 +278,21 @@ fn measures(done: &[Task]) -> Measures {
         disk_spilled_bytes: column(done, |m| m.disk_spilled_bytes),
         peak_execution_memory_bytes: column(done, |m| m.peak_execution_memory_bytes),
     }
+}
+
+/// Adds a job over `[from, to]` (milliseconds of the run); without an end it
+/// runs.
+pub(super) fn job(application: &mut Application, id: u32, from: i64, to: Option<i64>) -> &mut Job {
+    application.jobs.push(Job {
+        id,
+        status: if to.is_some() { JobStatus::Succeeded } else { JobStatus::Running },
+        submitted: Some(at(from)),
+        completed: to.map(at),
+        stage_ids: Vec::new(),
+        failure_reason: None,
+        sql_execution_id: None,
+    });
+    application.jobs.last_mut().expect("just pushed")
 }
 
 /// Warms both executors up, so that later stages' first tasks are not their

@@ -22,7 +22,6 @@ pub(super) struct Context<'a> {
     /// In the order of [`Application::stages`].
     pub(super) stages: Vec<StageView<'a>>,
     /// In the order of [`Application::sql`].
-    #[allow(dead_code, reason = "the rules about plans are being written")]
     pub(super) executions: Vec<ExecutionView<'a>>,
     pub(super) totals: RunNumbers,
 }

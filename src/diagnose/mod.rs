@@ -8,13 +8,18 @@
 //! stage on its slots says how much that is.
 
 mod about;
+mod blocked;
 mod context;
 mod cost;
 mod draft;
 mod executions;
 mod finding;
 pub mod humane;
+mod job_replay;
+mod jobs;
 mod numbers;
+mod plan_text;
+mod plots;
 mod replay;
 mod rounded;
 mod rules;
@@ -24,12 +29,17 @@ mod steps;
 mod supply;
 mod task_list;
 mod time_split;
+mod time_sweep;
 mod waiting;
 mod what_if;
 mod without_run;
 
 #[cfg(test)]
 mod builders;
+#[cfg(test)]
+mod execution_tests;
+#[cfg(test)]
+mod plan_builders;
 #[cfg(test)]
 mod property_tests;
 
@@ -39,11 +49,10 @@ pub use finding::{
     Unit, Where,
 };
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
+pub use plots::{CoresOverTime, Plots, TaskProfile};
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
 pub use what_if::{Scenario, WhatIf};
 pub use without_run::add_driver_out_of_memory;
-
-use std::collections::BTreeMap;
 
 use crate::config::Thresholds;
 use crate::model::Application;
@@ -65,15 +74,18 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
     without_run::settle(application, &mut findings);
     let findings_omitted = findings.len().saturating_sub(MOST_FINDINGS) as u64;
     findings.truncate(MOST_FINDINGS);
+    let times = time_split::of(&context);
     let stages = context.stages.iter().map(|view| (view.stage.id, view.numbers)).collect();
+    let plots = plots::of(&context, &findings);
     Diagnosis {
         findings,
         findings_omitted,
         stages,
         totals: context.totals,
-        time: time_split::of_application(application),
-        stage_times: BTreeMap::new(),
-        sql_times: BTreeMap::new(),
-        what_if: None,
+        time: times.run,
+        stage_times: times.stages,
+        sql_times: times.sql,
+        what_if: what_if::of(&context),
+        plots,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Finding, TimeSplit, WhatIf};
+use super::{Finding, Plots, TimeSplit, WhatIf};
 use crate::model::StageId;
 
 /// Everything worked out about one run.
@@ -24,6 +24,7 @@ pub struct Diagnosis {
     pub sql_times: BTreeMap<u64, TimeSplit>,
     /// `None` where tasks or executors are not known.
     pub what_if: Option<WhatIf>,
+    pub plots: Plots,
 }
 
 /// Bytes per second and core, in each direction a stage moves data: bytes /

@@ -101,7 +101,19 @@ fn absurd() -> impl Strategy<Value = Application> {
                 spans
                     .into_iter()
                     .map(|(launched_ms, duration_ms, run_ms, gc_ms, executor, succeeded)| {
-                        TaskSpan { launched_ms, duration_ms, run_ms, gc_ms, executor, succeeded }
+                        TaskSpan {
+                            launched_ms,
+                            duration_ms,
+                            run_ms,
+                            deserialize_ms: gc_ms.rotate_left(3),
+                            cpu_ms: run_ms.rotate_left(5),
+                            gc_ms,
+                            fetch_wait_ms: executor.rotate_left(7),
+                            shuffle_write_ms: u32::MAX,
+                            result_ms: duration_ms.rotate_left(9),
+                            executor,
+                            succeeded,
+                        }
                     })
                     .collect()
             });
@@ -211,7 +223,10 @@ proptest! {
         warm_up(&mut application);
         let n = n.div_ceil(4) * 4;
         stage(&mut application, 1, 2_000, vec![task(run_ms).shuffled(records, records * 50); n]);
-        prop_assert_eq!(diagnosis(&application).findings, vec![]);
+        // Ten minutes of which the work takes a few.
+        let mut findings = diagnosis(&application).findings;
+        findings.retain(|finding| finding.rule != Rule::IdleCores);
+        prop_assert_eq!(findings, vec![]);
     }
 }
 

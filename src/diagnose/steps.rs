@@ -167,6 +167,14 @@ impl Spans {
         out
     }
 
+    /// What of them lies in `[from, to]`.
+    pub(super) fn clip(&self, from: i64, to: i64) -> Self {
+        let first = self.0.partition_point(|(_, end)| *end <= from);
+        let last = self.0.partition_point(|(start, _)| *start < to).max(first);
+        let within = self.0.get(first..last).unwrap_or_default();
+        Self(within.iter().map(|(start, end)| ((*start).max(from), (*end).min(to))).collect())
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (i64, i64)> {
         self.0.iter().copied()
     }

@@ -224,6 +224,7 @@ events! {
         "Stage Name" => name: Text<'a>,
         "Number of Tasks" => tasks: Number,
         "RDD Info" => rdds: Option<Vec<RddInfo<'a>>>,
+        "Parent IDs" => parents: Option<Vec<Number>>,
         "Submission Time" => submitted: Number,
         "Completion Time" => completed: Number,
         "Failure Reason" => failure_reason: Text<'a>,
@@ -277,6 +278,9 @@ events! {
         "Class Name" => class_name: Text<'a>,
         "Description" => description: Text<'a>,
         "Full Stack Trace" => stack_trace: Text<'a>,
+        /// Of a `FetchFailed`: where the shuffle output was; null where nobody
+        /// knows.
+        "Block Manager Address" => block_manager: Option<BlockManagerId<'a>>,
         /// Of an `ExecutorLostFailure`.
         "Loss Reason" => loss_reason: Text<'a>,
     }
@@ -302,6 +306,7 @@ events! {
         "Executor Run Time" => run: Number,
         "Executor CPU Time" => cpu_nanos: Number,
         "Peak Execution Memory" => peak_execution_memory: Number,
+        "Result Size" => result_size: Number,
         "JVM GC Time" => gc: Number,
         "Result Serialization Time" => result_serialization: Number,
         "Memory Bytes Spilled" => memory_spilled: Number,

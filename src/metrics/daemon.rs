@@ -12,7 +12,7 @@ use super::snapshot::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
-    TelemetrySnapshot,
+    TelemetrySnapshot, WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -55,7 +55,7 @@ pub(super) fn group(
         let labels = Arc::new([Text::Static(path), Text::Number((*code).into())]);
         group.with(Id::WebRequests, Extra::Many(labels), *count);
     }
-    by_word(&mut group, Id::WebFailures, &[], &telemetry.web_failures);
+    by_word(&mut group, Id::WebFailures, &WEB_FAILURES, &telemetry.web_failures);
     group
 }
 

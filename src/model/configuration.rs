@@ -54,6 +54,11 @@ impl Configuration {
         self.properties.get(key).map(String::as_str)
     }
 
+    /// Keys and values, ascending by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.properties.iter().map(|(key, value)| (&**key, &**value))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.properties.is_empty()
     }
@@ -92,6 +97,13 @@ impl Configuration {
         unit.checked_mul(number)
     }
 
+    /// A size property in Spark's notation (`512m`, `4g`, `1024`), in bytes; a
+    /// bare number has the unit `bare`, in bytes. `None` where it is not set,
+    /// negative or not a size.
+    pub fn bytes(&self, key: &str, bare: u64) -> Option<u64> {
+        size(self.get(key)?, bare)
+    }
+
     /// Cores that one task of a stage with this resource profile takes; at
     /// least a thousandth, so that it can be divided by.
     pub fn task_cpus(&self, resource_profile_id: u32) -> f64 {
@@ -115,6 +127,24 @@ impl Configuration {
     }
 }
 
+/// A size as Spark writes it: `512m`, `4g`, `10MB`, `1024b`; binary units.
+pub(crate) fn size(text: &str, bare: u64) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim() {
+        "" => bare,
+        "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
+        "p" | "pb" | "pib" => 1 << 50,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +163,22 @@ mod tests {
             configuration.set("spark.locality.wait", text);
             let bare = Duration::from_secs(1);
             assert_eq!(configuration.time("spark.locality.wait", bare), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_in_spark_s_notation() {
+        let mut configuration = Configuration::default();
+        for (text, expected) in [
+            ("10MB", Some(10 << 20)),
+            ("4g", Some(4 << 30)),
+            ("512", Some(512 << 20)),
+            ("10485760b", Some(10 << 20)),
+            ("-1", None),
+            ("large", None),
+        ] {
+            configuration.set("spark.driver.memory", text);
+            assert_eq!(configuration.bytes("spark.driver.memory", 1 << 20), expected, "{text}");
         }
     }
 

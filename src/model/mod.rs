@@ -26,6 +26,7 @@ mod task;
 
 pub use application::{Application, DataQuality, RunId, Source, State};
 pub use column::{Column, QUANTILE_ERROR};
+pub(crate) use configuration::size;
 pub use configuration::{Configuration, ResourceProfile};
 pub use distribution::{Distribution, QUANTILES, Quantiles, Quantity, quantile_index};
 pub use executor::{Executor, ExecutorTotals};
@@ -37,7 +38,9 @@ pub(crate) use names::{Names, shorten};
 pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
 pub use sql::{SqlExecution, SqlStatus, SqlText};
 pub(crate) use sql_error::error_class;
-pub use stage::{ExecutorShare, Measures, Stage, StageId, StageStatus, TaskCounts, TaskSpan};
+pub use stage::{
+    ExecutorShare, Measures, Speculation, Stage, StageId, StageStatus, TaskCounts, TaskSpan,
+};
 pub use storage::CachedRdd;
 pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,

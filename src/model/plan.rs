@@ -209,9 +209,10 @@ impl PlanNode {
         Some(value.as_str())
     }
 
-    /// Whether it is the scan of a cached table.
+    /// Whether it is the scan of a cached table. Of a table that was cached by
+    /// name (`CACHE TABLE t`) Spark calls the scan `Scan In-memory table t`.
     pub fn reads_cache(&self) -> bool {
-        self.name.starts_with("InMemoryTableScan") || &*self.name == "TableCacheQueryStage"
+        self.name.starts_with("InMemoryTableScan") || self.name.starts_with("Scan In-memory table ")
     }
 
     /// What stands after the last comma of its text: the evaluation type of

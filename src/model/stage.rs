@@ -97,15 +97,39 @@ pub struct ExecutorShare {
     pub run_time: Duration,
 }
 
-/// When one task attempt ran: enough to replay the stage on its slots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What speculation did in one stage attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Speculation {
+    /// Speculative copies that ended.
+    pub copies: u64,
+    /// Of them those that succeeded ...
+    pub won: u64,
+    /// ... and those that were killed: the original was there first.
+    pub lost: u64,
+    /// How long the lost ones ran in all; `None` where the source does not
+    /// tell.
+    pub lost_time: Option<Duration>,
+}
+
+/// When one task attempt ran, and on what: enough to replay the stage on its
+/// slots and to say where its time went. Spans are whole milliseconds; 0 also
+/// where Spark sent none (attempts of lost executors). Kept small: there is
+/// one for every task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskSpan {
     /// Milliseconds since the epoch.
     pub launched_ms: i64,
-    /// Launch to finish, in milliseconds.
+    /// Launch to finish.
     pub duration_ms: u32,
+    /// As Spark sent it, see [`super::TaskMetrics::run_time`].
     pub run_ms: u32,
+    pub deserialize_ms: u32,
+    pub cpu_ms: u32,
     pub gc_ms: u32,
+    pub fetch_wait_ms: u32,
+    pub shuffle_write_ms: u32,
+    /// Serializing the result, and fetching it to the driver.
+    pub result_ms: u32,
     /// Index into [`super::Application::executors`]; `u32::MAX` where the
     /// executor is not known.
     pub executor: u32,
@@ -121,6 +145,10 @@ pub struct Stage {
     pub status: StageStatus,
     pub submitted: Option<Timestamp>,
     pub first_task_launched: Option<Timestamp>,
+    /// The latest moment at which it was seen to get on. In logs the end of a
+    /// task; of a driver that is watched also the poll that saw more rows or
+    /// bytes of it. `None` where the source does not tell.
+    pub last_progress: Option<Timestamp>,
     /// `None` while it runs and for stages that never ran.
     pub completed: Option<Timestamp>,
     /// First lines of Spark's text.
@@ -128,8 +156,11 @@ pub struct Stage {
     /// Jobs that listed the stage.
     pub job_ids: Vec<u32>,
     pub rdd_ids: Vec<u64>,
+    /// Stages whose output it reads: from logs only.
+    pub parent_ids: Vec<u32>,
     /// Names of the operations its RDDs come from (`Exchange`,
-    /// `InMemoryTableScan`, `Scan parquet`): from logs only.
+    /// `InMemoryTableScan`, `Scan parquet`; `PythonRDD` where a function of
+    /// Python runs over an RDD): from logs only.
     pub operations: Vec<String>,
     /// Whether it reads a cached table, where Spark counts batches as
     /// records; `None` where the source does not tell.
@@ -141,6 +172,14 @@ pub struct Stage {
     pub failures: Option<BTreeMap<FailureClass, u64>>,
     /// Exception class seen in most failures (`java.lang.ArithmeticException`).
     pub failure_example: Option<String>,
+    /// Failed fetches of shuffle output, by the executor that had it; under
+    /// an empty id those of which nobody knows where it was.
+    pub fetch_failures: BTreeMap<String, u64>,
+    /// `None` where no copy was started, or the source does not tell.
+    pub speculation: Option<Speculation>,
+    /// What its successful tasks sent to the driver, serialized; `None` where
+    /// the source does not tell.
+    pub result_bytes: Option<u64>,
     pub measures: Measures,
     /// Successful attempts with the longest run time, longest first, all
     /// numbers of each. Holds every successful attempt where there are fewer
@@ -166,16 +205,21 @@ impl Stage {
             status: StageStatus::Pending,
             submitted: None,
             first_task_launched: None,
+            last_progress: None,
             completed: None,
             failure_reason: None,
             job_ids: Vec::new(),
             rdd_ids: Vec::new(),
+            parent_ids: Vec::new(),
             operations: Vec::new(),
             reads_cache: None,
             resource_profile_id: 0,
             tasks: TaskCounts::default(),
             failures: None,
             failure_example: None,
+            fetch_failures: BTreeMap::new(),
+            speculation: None,
+            result_bytes: None,
             measures: Measures::default(),
             slowest: Vec::new(),
             running: Vec::new(),

@@ -12,7 +12,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::json_sql::{DriverJson, ExecutionJson, QueryJson};
-use super::{Diagnosed, SqlTexts};
+use super::{Diagnosed, Texts};
 use crate::diagnose::{
     Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject,
 };
@@ -26,7 +26,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub fn json(
     mut out: impl io::Write,
     runs: impl Iterator<Item = Diagnosed>,
-    texts: SqlTexts,
+    texts: Texts,
 ) -> Result<(), serde_json::Error> {
     let document = Document {
         schema_version: SCHEMA_VERSION,
@@ -45,7 +45,7 @@ struct Document<A> {
 /// Can be written once.
 struct Applications<I> {
     runs: RefCell<I>,
-    texts: SqlTexts,
+    texts: Texts,
 }
 
 impl<I: Iterator<Item = Diagnosed>> Serialize for Applications<I> {
@@ -83,7 +83,7 @@ struct ApplicationJson<'a> {
 }
 
 impl<'a> ApplicationJson<'a> {
-    fn new(run: &'a Diagnosed, texts: SqlTexts) -> Self {
+    fn new(run: &'a Diagnosed, texts: Texts) -> Self {
         let application = &run.application;
         Self {
             spark_cluster: &application.id.cluster,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::SqlTexts;
+use super::Texts;
 use super::json::Number;
 use crate::model::{
     Driver, MetricKind, MetricValue, Plan, PlanMetric, PlanNode, SourceProgress, SqlExecution,
@@ -54,8 +54,8 @@ pub(super) struct ExecutionJson<'a> {
 }
 
 impl<'a> ExecutionJson<'a> {
-    pub(super) fn new(execution: &'a SqlExecution, now: jiff::Timestamp, texts: SqlTexts) -> Self {
-        let shown = texts == SqlTexts::Shown;
+    pub(super) fn new(execution: &'a SqlExecution, now: jiff::Timestamp, texts: Texts) -> Self {
+        let shown = texts == Texts::Shown;
         Self {
             sql_id: execution.id,
             root_sql_id: execution.root_id,
@@ -175,8 +175,8 @@ pub(super) struct QueryJson<'a> {
 }
 
 impl<'a> QueryJson<'a> {
-    pub(super) fn new(query: &'a StreamingQuery, texts: SqlTexts) -> Self {
-        let shown = texts == SqlTexts::Shown;
+    pub(super) fn new(query: &'a StreamingQuery, texts: Texts) -> Self {
+        let shown = texts == Texts::Shown;
         Self {
             id: &query.id,
             run_id: &query.run_id,

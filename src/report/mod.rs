@@ -2,26 +2,26 @@
 //! findings in, text out.
 
 mod focus;
+mod html;
 mod json;
 mod json_sql;
+mod markdown;
+pub mod outline;
+pub mod privacy;
 mod summary;
 mod text;
 
 pub use focus::focus;
+pub use html::{Place, html};
 pub use json::{SCHEMA_VERSION, json};
+pub use markdown::markdown;
+pub use outline::{Outline, anchor};
+pub use privacy::Texts;
 pub use summary::Summary;
 pub use text::{Colours, text};
 
 use crate::diagnose::Diagnosis;
 use crate::model::Application;
-
-/// Whether a report shows text of SQL: descriptions, arguments of plan nodes,
-/// error messages. Literals in them may be secrets, so by default it does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SqlTexts {
-    Hidden,
-    Shown,
-}
 
 /// A run and what was found in it.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::text::{clean, paint};
+use super::privacy::plain as clean;
+use super::text::paint;
 use super::{Colours, Diagnosed};
 use crate::diagnose::{Severity, humane};
 

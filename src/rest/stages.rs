@@ -51,6 +51,20 @@ pub struct StageData {
     pub rdd_ids: Vec<Count>,
     pub killed_tasks_summary: KillReasons,
     pub resource_profile_id: Count,
+    /// Bytes sent to the driver by successful tasks and those that failed
+    /// with metrics.
+    pub result_size: Count,
+    /// Since 3.3; absent where no copy was started.
+    pub speculation_summary: Option<SpeculationSummary>,
+}
+
+/// Speculative copies of a stage's tasks.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SpeculationSummary {
+    pub num_tasks: Count,
+    pub num_completed_tasks: Count,
+    pub num_killed_tasks: Count,
 }
 
 /// Killed attempts by reason. Reasons hold whole stack traces, so only the

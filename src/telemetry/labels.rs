@@ -38,6 +38,9 @@ pub const LOG_FAILURES: [&str; 7] = [
 /// log, by its REST API instead, or (this time) not at all.
 pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
 
+/// Why a connection to the web end was refused or broke.
+pub const WEB_FAILURES: [&str; 4] = ["accept", "connection", "limit", "shutdown"];
+
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];

@@ -21,4 +21,5 @@ pub use counters::{
 };
 pub use labels::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
+    WEB_FAILURES,
 };

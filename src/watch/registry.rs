@@ -60,6 +60,7 @@ impl Registry {
         now: Timestamp,
         limit: usize,
     ) -> Offer {
+        self.end_earlier_attempts(&application, now);
         let key = self.key_of(&application);
         let finished = application.state != State::Running;
         let offer = match self.runs.get(&key) {
@@ -84,6 +85,30 @@ impl Registry {
             Held { application, diagnosis, finished_read_at, log_followed, driver_gone: false };
         self.runs.insert(key, held);
         offer
+    }
+
+    /// A later attempt of an application is there: what seemed to run before
+    /// it does not any more, and nobody saw it end.
+    fn end_earlier_attempts(&mut self, application: &Application, now: Timestamp) {
+        let number = |id: &RunId| id.attempt_id.as_deref().and_then(|text| text.parse().ok());
+        let Some(attempt): Option<u32> = number(&application.id) else { return };
+        let first = RunId { attempt_id: None, ..application.id.clone() };
+        let of_application = self
+            .runs
+            .range_mut((first, i64::MIN)..)
+            .take_while(|((id, _), _)| {
+                id.cluster == application.id.cluster && id.app_id == application.id.app_id
+            })
+            .filter(|((id, _), held)| {
+                number(id).is_some_and(|other| other < attempt)
+                    && held.application.start < application.start
+                    && held.application.state == State::Running
+            });
+        for (_, held) in of_application {
+            Arc::make_mut(&mut held.application).state = State::Unknown;
+            held.finished_read_at = Some(now);
+            held.log_followed = false;
+        }
     }
 
     /// Whether a driver that answers shows the run of this growing log: it
@@ -263,6 +288,26 @@ mod tests {
         assert_eq!(offer(&mut registry, history, 80), Offer::Kept);
         assert_eq!(registry.len(), 1);
         assert!(registry.has_finished(&log.id, log.start));
+    }
+
+    #[test]
+    fn a_second_attempt_ends_the_first() {
+        let attempt = |number: &str, start, state| {
+            let mut application = (*run("c", start, Source::EventLog, state)).clone();
+            application.id.attempt_id = Some(number.to_owned());
+            Arc::new(application)
+        };
+        let mut registry = Registry::default();
+        let first = attempt("9", 0, State::Running);
+        offer(&mut registry, Arc::clone(&first), 1);
+        offer(&mut registry, attempt("10", 600, State::Running), 601);
+        let states: Vec<State> =
+            registry.shown().iter().map(|held| held.application.state).collect();
+        // "10" comes before "9" as a text.
+        assert_eq!(states, [State::Running, State::Unknown]);
+        // Its old log, read again, does not bring it back to life.
+        assert_eq!(offer(&mut registry, first, 700), Offer::Kept);
+        assert_eq!(registry.len(), 2);
     }
 
     #[test]

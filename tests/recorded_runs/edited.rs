@@ -16,6 +16,29 @@ use super::{folders, logs};
 /// The newest recording of `run` with every `(from, to)` replaced; each `from`
 /// must be there.
 pub(crate) fn edited(run: &str, changes: &[(&str, &str)]) -> Application {
+    let mut text = text_of(run);
+    for (from, to) in changes {
+        assert!(text.contains(from), "{run}: nothing to replace: {from}");
+        text = text.replace(from, to);
+    }
+    read_text(&text)
+}
+
+/// The newest recording of `run` with each of its events changed.
+pub(crate) fn with_events(
+    run: &str,
+    mut change: impl FnMut(&mut serde_json::Value),
+) -> Application {
+    let text = text_of(run);
+    let changed = text.lines().map(|line| {
+        let mut event = serde_json::from_str(line).expect("an event");
+        change(&mut event);
+        format!("{event}\n")
+    });
+    read_text(&changed.collect::<String>())
+}
+
+fn text_of(run: &str) -> String {
     let folder = folders(&logs().join(run)).pop().expect("a recording");
     let files = LocalFiles::at(&folder).expect("a place");
     let log = scan(&files).expect("a log").logs.remove(0);
@@ -24,10 +47,10 @@ pub(crate) fn edited(run: &str, changes: &[(&str, &str)]) -> Application {
         let file = files.open(&part.path, 0).expect("a file");
         zstd::Decoder::new(file).expect("zstd").read_to_string(&mut text).expect("a log");
     }
-    for (from, to) in changes {
-        assert!(text.contains(from), "{run}: nothing to replace: {from}");
-        text = text.replace(from, to);
-    }
+    text
+}
+
+fn read_text(text: &str) -> Application {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app-1");
     fs::write(&path, text).expect("written");

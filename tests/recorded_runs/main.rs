@@ -15,8 +15,12 @@ use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
 mod edited;
+mod judgement;
 mod labels;
+mod scans;
 mod score;
+mod time;
+mod whole_run;
 
 use Rule::DataSkew;
 use Severity::{Critical, Info};
@@ -113,7 +117,9 @@ fn promises_are_kept(application: &Application, diagnosis: &Diagnosis) {
     };
     let run = application.duration().expect("a start");
     assert!(sum(|finding| finding.impact.wall) <= run);
-    assert!(sum(|finding| finding.impact.core) <= diagnosis.totals.bought.expect("executors"));
+    if let Some(bought) = diagnosis.totals.bought {
+        assert!(sum(|finding| finding.impact.core) <= bought);
+    }
 }
 
 #[test]
@@ -183,7 +189,7 @@ fn as_rest(mut application: Application) -> Application {
 fn without_a_timeline_the_verdict_is_the_same() {
     let mut wrong = String::new();
     for (run, version, application) in recorded() {
-        if run == "scheduling_locality" {
+        if run.starts_with("scheduling_locality") {
             // Free slots beside running tasks cannot be seen.
             continue;
         }

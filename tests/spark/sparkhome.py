@@ -76,6 +76,13 @@ class Spark:
         """Command line of a Spark class that has no start script in the wheel."""
         return ["java", "-Xmx1g", *ADD_OPENS, *java_options, "-cp", f"{self.home}/jars/*", main, *arguments]
 
+    def arrow_path(self):
+        """Where pandas and Arrow are, for workloads with `# needs: arrow`."""
+        part = subprocess.run([HERE.parent / "parts" / "arrow"], stdout=subprocess.PIPE, text=True)
+        if part.returncode != 0:
+            sys.exit(part.returncode)
+        return next(pathlib.Path(part.stdout.splitlines()[-1]).glob("lib/python*/site-packages"))
+
     def faults_jar(self):
         """The classes of java/, compiled against this release, once per content."""
         sources = sorted((HERE / "java").glob("**/*.java"))

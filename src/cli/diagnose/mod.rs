@@ -17,14 +17,15 @@ mod session;
 mod texts;
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::{Colour, Common, Outcome};
 use crate::diagnose::Severity;
-use crate::report::{Colours, SqlTexts};
+use crate::report::{Colours, Texts};
 use plan::Wanted;
-use print::Style;
+use print::{Out, Style};
 use progress::Progress;
 use read::Work;
 use select::SqlFlags;
@@ -50,16 +51,21 @@ pub struct Diagnose {
     #[arg(long, value_name = "N",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     latest: Option<usize>,
-    /// text for a person, json for a program (docs/diagnose-json.md)
+    /// text for a terminal, markdown for an issue or a wiki, html for one page
+    /// that needs nothing else, json for a program (docs/diagnose-json.md)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Exit with 1 if there is a finding of this severity or above
     #[arg(long, value_enum, default_value_t = FailOn::Warning)]
     fail_on: FailOn,
-    /// Show text of SQL as well: descriptions, arguments of plan nodes, error
-    /// messages. They may hold secrets
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show what users wrote as well: SQL, tables, paths, descriptions, error
+    /// messages, values of properties. What looks like a password or a token
+    /// is cut out all the same
     #[arg(long)]
-    sql_text: bool,
+    show_sql: bool,
     /// When to colour the text
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
@@ -74,6 +80,8 @@ pub struct Diagnose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
+    Markdown,
+    Html,
     Json,
 }
 
@@ -124,9 +132,9 @@ impl Diagnose {
                 |(application, place)| Work::Text { application: Box::new(application), place };
             work.extend(alone.into_iter().map(text));
         }
-        let terminal = io::stdout().is_terminal();
+        let terminal = self.output.is_none() && io::stdout().is_terminal();
         // A document is written in pieces that the bar would cut apart.
-        session.progress = if terminal && self.format == Format::Json {
+        session.progress = if terminal && self.format != Format::Text {
             Progress::hidden()
         } else {
             Progress::new(work.iter().map(Work::bytes).sum(), work.len())
@@ -135,18 +143,19 @@ impl Diagnose {
         let style = Style {
             format: self.format,
             colours: self.colours(terminal),
-            texts: if self.sql_text { SqlTexts::Shown } else { SqlTexts::Hidden },
+            texts: if self.show_sql { Texts::Shown } else { Texts::Hidden },
             fail_on: self.fail_on,
         };
+        let mut out = Out::new(self.output.as_deref())?;
         let read = |work: Work| work.read(&wanted.app_ids, &session);
         let mut seen = in_order::in_order(work, threads, read, |results| {
             let mut results = results.flatten();
             let Some(choice) = &choice else {
-                return print::print(&mut results, &wanted, style, &session.progress);
+                return print::print(&mut results, &wanted, style, &mut out, &session.progress);
             };
             let narrowed =
                 narrow::narrow(&mut results, choice, &wanted, style.texts, &session.progress);
-            print::print(&mut narrowed.into_iter(), &wanted, style, &session.progress)
+            print::print(&mut narrowed.into_iter(), &wanted, style, &mut out, &session.progress)
         })?;
         for wanted in &self.app_ids {
             if !seen.app_ids.contains(wanted) {

@@ -7,7 +7,7 @@ use super::plan::Wanted;
 use super::progress::Progress;
 use super::read::Read;
 use super::select::{Choice, Chosen, candidates};
-use crate::report::{SqlTexts, focus};
+use crate::report::{Texts, focus};
 
 /// Applications of which the execution may be, that are named.
 const NAMED: usize = 20;
@@ -17,7 +17,7 @@ pub(super) fn narrow(
     results: &mut dyn Iterator<Item = anyhow::Result<Read>>,
     choice: &Choice,
     wanted: &Wanted,
-    texts: SqlTexts,
+    texts: Texts,
     progress: &Progress,
 ) -> Vec<anyhow::Result<Read>> {
     let mut narrowed = Vec::new();

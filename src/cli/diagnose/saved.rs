@@ -26,7 +26,7 @@ pub(super) fn take(sources: &mut Vec<String>) -> Vec<Vec<PathBuf>> {
     sources.retain(|source| {
         let path = Path::new(source.strip_prefix("file://").unwrap_or(source));
         if path.is_dir() {
-            let files = json_files(path);
+            let files = if holds_answers(path) { json_files(path) } else { Vec::new() };
             let saved = files.iter().any(|file| is_answer(file));
             if saved {
                 folders.push(files);
@@ -41,6 +41,22 @@ pub(super) fn take(sources: &mut Vec<String>) -> Vec<Vec<PathBuf>> {
     });
     folders.extend(Some(loose).filter(|files| !files.is_empty()));
     folders
+}
+
+/// Whether nothing in a folder looks like an event log: a directory of those
+/// may hold a stray JSON file.
+fn holds_answers(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().all(|entry| {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        let end = path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+        if path.is_dir() {
+            !name.starts_with("eventlog")
+        } else {
+            name.starts_with('.') || matches!(end.as_deref(), Some("json" | "txt" | "md"))
+        }
+    })
 }
 
 /// The JSON files of a folder and of the folders in it (`stages/2/0/`).

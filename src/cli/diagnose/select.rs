@@ -15,7 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::Shown;
 use crate::diagnose::humane;
 use crate::model::{Application, SqlExecution};
-use crate::report::SqlTexts;
+use crate::report::Texts;
+use crate::report::privacy::redacted;
 
 /// A query's file is read up to here.
 const QUERY: u64 = 1 << 20;
@@ -258,7 +259,7 @@ fn ran_at(execution: &SqlExecution, at: Timestamp, now: Timestamp) -> bool {
 }
 
 /// A list of executions to choose from, a line each.
-pub(super) fn candidates(application: &Application, ids: &[u64], texts: SqlTexts) -> String {
+pub(super) fn candidates(application: &Application, ids: &[u64], texts: Texts) -> String {
     let mut lines = Vec::new();
     let all = application.sql.iter().flatten().filter(|one| ids.contains(&one.id));
     for execution in all.take(LISTED) {
@@ -266,8 +267,9 @@ pub(super) fn candidates(application: &Application, ids: &[u64], texts: SqlTexts
         let wall = execution.wall(application.observed).map_or("?".to_owned(), humane::duration);
         let mut line =
             format!("  --sql-id {}: {start}, {wall}, {}", execution.id, execution.status.as_str());
-        if texts == SqlTexts::Shown {
-            let text: String = execution.description.as_str().chars().take(120).collect();
+        if texts.are_shown() {
+            let text = redacted(execution.description.as_str());
+            let text: String = text.chars().take(120).collect();
             line.push_str(", ");
             line.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
         }
@@ -341,10 +343,10 @@ mod tests {
         let application = application(&[(1, 0, 50, cut), (2, 10, 40, &cut_ours), (3, 90, 95, "x")]);
         assert_eq!(query(Some(long), None).of(&application), Chosen::Ambiguous(vec![1, 2]));
         assert_eq!(query(None, Some(20)).of(&application), Chosen::Ambiguous(vec![1, 2]));
-        let list = candidates(&application, &[1, 2], SqlTexts::Hidden);
+        let list = candidates(&application, &[1, 2], Texts::Hidden);
         assert!(list.contains("--sql-id 1:") && list.contains("completed"), "{list}");
         assert!(!list.contains("select"), "{list}");
-        assert!(candidates(&application, &[1], SqlTexts::Shown).contains("select a"));
+        assert!(candidates(&application, &[1], Texts::Shown).contains("select a"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::progress::Progress;
 use crate::diagnose::{Diagnosis, add_driver_out_of_memory};
 use crate::model::{Application, Plan, RunId, Source, SqlExecution, State};
+use crate::report::privacy::redacted;
 use crate::texts::driver_log::{self, DriverLog};
 use crate::texts::{add_details, explain};
 
@@ -182,5 +183,5 @@ fn of_plan(cluster: &str, plan: &Plan) -> Application {
 }
 
 fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
+    redacted(text).chars().filter(|c| !c.is_control()).take(200).collect()
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::units::Span;
+use super::super::units::{Size, Span};
 
+/// 30 s is SparkForensics' cold start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ColdStart {
@@ -18,6 +19,7 @@ impl Default for ColdStart {
     }
 }
 
+/// The measure is Sparklens' driver time; the bounds are ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DriverGap {
@@ -48,6 +50,8 @@ impl Default for ApplicationIdle {
     }
 }
 
+/// SparkScope warns below 60 % used, DataFlint and SparkForensics from half
+/// idle; the floors are ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IdleCores {
@@ -78,6 +82,7 @@ impl Default for ExecutorLost {
     }
 }
 
+/// 95 % and 70 % are DataFlint's and SparkForensics' bounds of the heap.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
@@ -86,11 +91,21 @@ pub struct Memory {
     pub high_ratio: f64,
     /// ... and below which it is more than needed.
     pub low_ratio: f64,
+    /// ... in runs of at least this length, whose executors have heaps ...
+    pub low_run: Span,
+    /// ... of at least this size: below, nobody saves much.
+    pub low_bytes: Size,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { enabled: true, high_ratio: 0.95, low_ratio: 0.7 }
+        Self {
+            enabled: true,
+            high_ratio: 0.95,
+            low_ratio: 0.7,
+            low_run: Span::seconds(30 * 60),
+            low_bytes: Size::gib(4),
+        }
     }
 }
 

@@ -260,14 +260,21 @@ impl Default for FetchFailures {
     }
 }
 
+/// 5 attempts and 60 s are SparkForensics' floors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpeculationWaste {
     pub enabled: bool,
+    /// Speculative copies that lost, at least ...
+    pub copies: u64,
+    /// ... how long they ran in all, at least ...
+    pub at: Span,
+    /// ... and their share of all copies.
+    pub lost_ratio: f64,
 }
 
 impl Default for SpeculationWaste {
     fn default() -> Self {
-        Self { enabled: true }
+        Self { enabled: true, copies: 5, at: Span::seconds(60), lost_ratio: 0.5 }
     }
 }

@@ -8,11 +8,13 @@
 
 use super::context::{Context, StageView};
 use super::draft::Draft;
+use super::fed_by::{self, Fed};
 use super::humane;
+use super::skew_advice::{self, Asked};
 use super::slow::{self, Compared, Load, Slow};
 use super::task_list::TaskList;
-use super::{About, Cause, Confidence, FindingKind, Rule, Unit, Where};
-use crate::model::{Application, Stage};
+use super::{About, Cause, Confidence, FindingKind, Rule, Unit};
+use crate::model::Stage;
 
 pub(super) const ABOUT: About = About {
     rule: Rule::DataSkew,
@@ -28,8 +30,15 @@ Typical is the median for 10 tasks and more, the mean of the other tasks for 2
 to 9. Records are the largest ratio among records read (input and shuffle),
 written to the shuffle, and written out. Bytes decide instead where there are no
 records or fewer than 100, and in a scan of a cached table, where Spark counts
-batches. Where the typical task has no records at all, the mean of the others
-stands in. A median run time of 0 has no ratio.
+batches, and behind an aggregate that gathers rows (`collect_list`), which sends
+one record for all that a task had of a key. Without a plan (REST) that cannot be
+seen: there bytes decide where they are as uneven as the time. Where the typical
+task has no records at all, the mean of the others stands in. A median run time of
+0 has no ratio.
+
+Where the log has the plan, the operator that feeds on the skewed shuffle is named
+(join, window, aggregate), and advice fits it: adaptive execution splits skewed
+partitions of joins and of nothing else, and no number of partitions splits a key.
 
 *Sources*: Dr. Elephant's stage skew (2 to 16 x), AQE's skew join (5 x).
 
@@ -43,10 +52,36 @@ stands in. A median run time of 0 has no ratio.
 *Silent* for equal records (that is `straggler`), for ratios without time to
 save, and for running tasks whose records are not known yet.
 ",
-    evidence: &[],
-    fires: &[],
-    near_misses: &[],
-    resists: &[],
+    evidence: &[
+        ("run_time", "run time of the task"),
+        ("typical_run_time", "typical run time of the stage's tasks"),
+        ("run_time_ratio", "one over the other"),
+        ("records", "records of the task, of the sort that is most uneven"),
+        ("typical_records", "typical records of the stage's tasks"),
+        ("records_ratio", "one over the other"),
+        ("bytes", "bytes of the task, likewise"),
+        ("typical_bytes", "typical bytes of the stage's tasks"),
+        ("bytes_ratio", "one over the other"),
+        ("operator_rows", "rows that came out of the operator that is named"),
+        ("rows_kept", "of a join: rows that came out, over those of the larger side"),
+    ],
+    fires: &[
+        "hot_key",
+        "hot_key-64_partitions",
+        "hot_key-filtered",
+        "hot_key_window",
+        "hot_key_aggregate",
+        "compressible_hot_key",
+        "compressible_hot_key-split",
+        "input_files",
+    ],
+    near_misses: &["hot_key-cheap", "hot_key-split"],
+    resists: &[
+        ("wide_rows", "one task has thirty times the bytes and no more rows"),
+        ("straggler_cold_executor", "one task is slow because its executor is cold"),
+        ("partial_aggregation", "GROUP BY over a hot key, whose rows are added up before the shuffle"),
+        ("count_distinct", "count(DISTINCT) over a hot key, which shuffles by key and value first"),
+    ],
 };
 
 pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
@@ -69,9 +104,16 @@ pub(super) fn skewed<'a>(
         // A cold task may outrun the hot key; a far longer one is the story.
         .filter(|slow| slow.excess() >= longest / 2)
         .find_map(|slow| {
-            let load = slow::load(view, context.application, &slow);
+            let load = slow::load(context, view, &slow);
             let deciding = load.deciding()?;
-            (deciding.ratio >= thresholds.records_ratio).then_some((slow, load, deciding))
+            if deciding.ratio >= thresholds.records_ratio {
+                return Some((slow, load, deciding));
+            }
+            // Without a plan nobody tells that records are no rows: where
+            // bytes are as uneven as the time, they are believed.
+            let bytes = load.bytes.filter(|_| context.application.sql.is_none())?;
+            let reads_shuffle = view.stage.measures.shuffle_read_bytes.sum_or_zero() > 0;
+            (reads_shuffle && bytes.ratio >= slow.threshold).then_some((slow, load, bytes))
         })
 }
 
@@ -83,6 +125,7 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
     let impact = context.impact(view, saving, tasks.estimated);
     let cause = cause(view.stage, &load, thresholds.compressible_ratio);
     let stage = view.stage;
+    let fed = fed_by::of_stage(context, view);
     let of_what = match deciding.unit {
         Unit::Bytes => "bytes",
         _ => "records",
@@ -95,15 +138,15 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
         slow::against(view, &slow),
         if slow.is_running() { "has read or written" } else { "had" },
         humane::ratio(deciding.ratio),
-        operator(stage).map_or_else(String::new, |name| format!(" ({name})")),
+        place(stage, fed.as_ref()).map_or_else(String::new, |name| format!(" ({name})")),
     );
     let task = slow.name();
     let mut draft = Draft::new(Rule::DataSkew, FindingKind::Data, view.subject(), headline)
         .cause(cause)
-        .confidence(if stage.tasks.succeeded >= 10 && deciding.unit == Unit::Count {
-            Confidence::High
-        } else {
-            Confidence::Medium
+        .confidence(match deciding.unit {
+            Unit::Count if stage.tasks.succeeded >= 10 => Confidence::High,
+            Unit::Bytes if !load.counts_other_things && load.records.is_some() => Confidence::Low,
+            _ => Confidence::Medium,
         })
         .evidence("run_time", slow.run.as_secs_f64(), Unit::Seconds, None, &task)
         .evidence("typical_run_time", slow.typical.as_secs_f64(), Unit::Seconds, None, view.name())
@@ -121,8 +164,38 @@ fn judge(context: &Context<'_>, view: &StageView<'_>) -> Option<Draft> {
                 .evidence(names[2], compared.ratio, Unit::Ratio, threshold, view.name());
         }
     }
+    if let Some(fed) = &fed {
+        if let Some(rows) = fed.node.rows() {
+            draft =
+                draft.evidence("operator_rows", rows as f64, Unit::Count, None, fed.node.from());
+        }
+        if let Some(kept) = fed.kept {
+            draft = draft.evidence("rows_kept", kept, Unit::Ratio, None, fed.node.from());
+        }
+    }
     draft = draft.impact(impact, vec![(view.index, impact.wall.unwrap_or_default())]);
-    Some(advise(draft, cause, context.application, stage, &slow))
+    let asked = Asked { cause, context, stage, slow: &slow, fed: fed.as_ref() };
+    Some(skew_advice::advise(draft, &asked))
+}
+
+/// Where to look: the operator of the plan, or, where the source has none,
+/// the operation among the names of the stage's RDDs.
+fn place(stage: &Stage, fed: Option<&Fed<'_>>) -> Option<String> {
+    if let Some(fed) = fed {
+        return Some(fed.node.name());
+    }
+    // Generated code hides most operators; an aggregate beside it may follow
+    // the join that is to blame, so it is named only where it stands alone.
+    let hidden = stage.operations.iter().any(|name| name.contains("WholeStageCodegen"));
+    let telling: &[&str] = if hidden {
+        &["Join", "Window", "Generate", "Scan"]
+    } else {
+        &["Join", "Window", "Generate", "Aggregate", "Sort", "Scan"]
+    };
+    let named = telling.iter().find_map(|word| {
+        stage.operations.iter().map(|name| name.trim()).find(|name| name.contains(word))
+    });
+    named.map(|name| name.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
 }
 
 /// Which fault of the data it is.
@@ -144,110 +217,5 @@ fn cause(stage: &Stage, load: &Load, compressible_ratio: f64) -> Cause {
             Cause::CompressibleHotKey
         }
         _ => Cause::HotKey,
-    }
-}
-
-/// The operation a person would look for, where the stage's names tell.
-fn operator(stage: &Stage) -> Option<&str> {
-    // Generated code hides most operators; an aggregate beside it may follow
-    // the join that is to blame, so it is named only where it stands alone.
-    let hidden = stage.operations.iter().any(|name| name.contains("WholeStageCodegen"));
-    let telling: &[&str] = if hidden {
-        &["Join", "Window", "Generate", "Scan"]
-    } else {
-        &["Join", "Window", "Generate", "Aggregate", "Sort", "Scan"]
-    };
-    telling.iter().find_map(|word| {
-        stage.operations.iter().map(|name| name.trim()).find(|name| name.contains(word))
-    })
-}
-
-fn advise(
-    draft: Draft,
-    cause: Cause,
-    application: &Application,
-    stage: &Stage,
-    slow: &Slow<'_>,
-) -> Draft {
-    let configuration = &application.configuration;
-    let adaptive = configuration.flag("spark.sql.adaptive.enabled", true)
-        && configuration.flag("spark.sql.adaptive.skewJoin.enabled", true);
-    match cause {
-        Cause::InputFiles => {
-            let unsplittable = stage.operations.iter().any(|name| {
-                ["csv", "json", "text"].iter().any(|format| name.to_lowercase().contains(format))
-            });
-            draft
-                .advice_unless(
-                    if unsplittable {
-                        "Write the input in files of 128 MiB to 1 GiB in a splittable format \
-                         (Parquet, ORC, or zstd/bzip2 instead of gzip for text): this scan reads \
-                         text, and a gzip file or a multi-line one goes to a single task"
-                    } else {
-                        "Write the input in files or row groups of 128 MiB to 1 GiB of similar \
-                         size, in a splittable format"
-                    },
-                    Where::Data,
-                    "another team writes the files: then repartition right after the read",
-                )
-                .advice_unless(
-                    "Repartition right after the read, so that what follows the scan is even",
-                    Where::Sql,
-                    "the scan itself, and not what follows it, takes the time",
-                )
-        }
-        Cause::Unknown => draft.advice(
-            "Look at what the stage makes of its input: one partition is turned into many more \
-             rows than the others (explode, a generator, a cross product)",
-            Where::Sql,
-        ),
-        _ => {
-            let read = slow.task.metrics.shuffle_read_bytes;
-            let draft = match (adaptive, cause) {
-                (false, _) => draft.advice_unless(
-                    "Set spark.sql.adaptive.enabled=true and \
-                     spark.sql.adaptive.skewJoin.enabled=true: Spark then splits large join \
-                     partitions itself",
-                    Where::Conf,
-                    "the stage aggregates or computes a window: only joins are split",
-                ),
-                (true, Cause::CompressibleHotKey) => draft.advice_unless(
-                    format!(
-                        "Salt the hot key on both sides, or join its rows apart from the rest. \
-                         The partition has only {} (its rows compress well), so adaptive \
-                         execution does not split it, and more shuffle partitions leave one key \
-                         where it is",
-                        humane::bytes(read)
-                    ),
-                    Where::Sql,
-                    "the other side is small: then broadcast it",
-                ),
-                (true, _) => draft,
-            };
-            let draft = draft.advice_unless(
-                "Broadcast the smaller side of the join, so that no key decides where rows go",
-                Where::Sql,
-                "it is larger than a few hundred MiB, or the stage is no join",
-            );
-            let draft = if cause == Cause::CompressibleHotKey {
-                draft
-            } else {
-                draft.advice_unless(
-                    "Salt the hot key, or handle its rows apart from the rest; drop it if it is a \
-                     null or a default that joins with nothing",
-                    Where::Sql,
-                    "many keys share the partition: then more shuffle partitions are enough",
-                )
-            };
-            draft.advice_unless(
-                format!(
-                    "Lower spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes below {} \
-                     and spark.sql.adaptive.advisoryPartitionSizeInBytes with it",
-                    humane::bytes(read)
-                ),
-                Where::Conf,
-                "the stage is no sort-merge or shuffled hash join, or one map output holds the key",
-            )
-        }
     }
 }

@@ -45,6 +45,16 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     }
 }
 
+/// Whether the run failed by a job, as this rule tells.
+pub(super) fn ended_the_run(context: &Context<'_>) -> bool {
+    let application = context.application;
+    context.thresholds.job_failed.enabled
+        && application
+            .jobs
+            .iter()
+            .any(|job| job.status == JobStatus::Failed && fatality(application, job) != Fatal::No)
+}
+
 fn judge(context: &Context<'_>, class: FailureClass, jobs: &[&Job]) -> Option<Draft> {
     let application = context.application;
     let last = *jobs.last()?;

@@ -2,9 +2,14 @@
 //! costs and what to do about it (`docs/diagnostics.md`).
 //!
 //! A rule reads the [`Context`] and writes [`Draft`]s; what they are worth is
-//! settled afterwards, in [`super::cost`]. Three files serve several rules:
+//! settled afterwards, in [`super::cost`]. Some files serve several rules:
 //! `slow` (which tasks of a stage are slow, and with how much data),
-//! `slow_hosts` and `loss` (why an executor went away).
+//! `slow_hosts`, `loss` (why an executor went away), `less_work` (what stages
+//! save that have less to do) and `plan_cost` (what a node of a plan cost).
+//! Others belong to one: `fed_by` and `skew_advice` to `data_skew`,
+//! `python_nodes` to `python_udf`, `trigger` to `streaming_behind`, `gap_parts`
+//! (what the driver did meanwhile) to `driver_gap`, `result_size` (what tasks
+//! sent to the driver) to `memory`.
 
 mod application_failed;
 mod application_idle;
@@ -17,6 +22,7 @@ mod data_skew;
 mod driver_gap;
 mod executor_lost;
 mod fetch_failures;
+mod file_scans;
 mod full_scan;
 mod gc_pressure;
 mod idle_cores;
@@ -42,9 +48,17 @@ mod streaming_behind;
 mod stuck_stage;
 mod task_failures;
 
+mod fed_by;
+mod gap_parts;
+mod less_work;
 mod loss;
+mod plan_cost;
+mod python_nodes;
+mod result_size;
+mod skew_advice;
 mod slow;
 mod slow_hosts;
+mod trigger;
 
 #[cfg(test)]
 mod tests;
@@ -52,17 +66,18 @@ mod tests;
 // What the rules are made of.
 use super::context::{self, Context};
 use super::draft::{self, Draft};
+use super::executions::{self, ExecutionView, NodeRef};
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
-    replay, stage_numbers, steps, task_list, waiting,
+    jobs, plan_text, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.
 pub(super) type Entry = (&'static About, fn(&Context<'_>, &mut Vec<Draft>));
 
-/// All of them. The order decides nothing but which of two equal findings
-/// comes first.
+/// All of them. The order decides which of two equal findings comes first,
+/// and a rule may look at the drafts of those before it.
 pub(super) const ALL: [Entry; 35] = [
     (&job_failed::ABOUT, job_failed::find),
     (&application_failed::ABOUT, application_failed::find),
@@ -82,7 +97,6 @@ pub(super) const ALL: [Entry; 35] = [
     (&driver_gap::ABOUT, driver_gap::find),
     (&application_idle::ABOUT, application_idle::find),
     (&stuck_stage::ABOUT, stuck_stage::find),
-    (&idle_cores::ABOUT, idle_cores::find),
     (&speculation_waste::ABOUT, speculation_waste::find),
     (&memory::ABOUT, memory::find),
     (&configuration::ABOUT, configuration::find),
@@ -99,6 +113,8 @@ pub(super) const ALL: [Entry; 35] = [
     (&full_scan::ABOUT, full_scan::find),
     (&repeated_subplan::ABOUT, repeated_subplan::find),
     (&streaming_behind::ABOUT, streaming_behind::find),
+    // Counts what the others have not explained.
+    (&idle_cores::ABOUT, idle_cores::find),
 ];
 
 pub(super) fn about(rule: Rule) -> &'static About {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::cold_start;
 use super::context::{Context, StageView, seconds};
 use super::draft::Draft;
 use super::humane;
@@ -29,6 +30,8 @@ plus those that failed and run again. Of the time with pending tasks
 * with all slots busy with the application's own tasks: no delay. "First launch -
   submission" is a false alarm when sibling stages hold the cores; that time is
   evidence (`cores_busy`) and nothing else.
+
+What was waited for the first executor is `cold_start`'s to say, where that speaks.
 
 *Fires* from 10 s (`at`) and 5 % of the run (`ratio`), each of the first two on
 its own. The wall saving of free slots is what the stage would have ended
@@ -88,7 +91,11 @@ fn draft(
 }
 
 fn no_executors(context: &Context<'_>, waited: &[(&StageView<'_>, Waiting)]) -> Option<Draft> {
-    let spans = union(waited.iter().map(|(_, waiting)| &waiting.no_executors));
+    let mut spans = union(waited.iter().map(|(_, waiting)| &waiting.no_executors));
+    // What was waited for the first executor is promised once.
+    if let Some(late) = cold_start::late(context) {
+        spans = spans.intersect(&Spans::union(vec![(late.until(), i64::MAX)]));
+    }
     let without = Duration::from_millis(spans.millis());
     if !matters(context, without) {
         return None;

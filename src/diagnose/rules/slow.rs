@@ -1,10 +1,12 @@
 //! The slow tasks of a stage, and whether they had more to do than others:
 //! what `data_skew` and `straggler` judge, and what tells one from the other.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Unit;
-use super::context::{StageView, seconds};
+use super::context::{Context, StageView, seconds};
+use super::fed_by;
 use super::stage_numbers::{ENOUGH_FOR_A_MEDIAN, typical};
 use super::task_list;
 use crate::model::{Application, Distribution, Quantity, Task, TaskMetrics};
@@ -69,6 +71,57 @@ pub(super) fn slow_tasks<'a>(view: &StageView<'a>, many: f64, few: f64) -> Vec<S
     slow
 }
 
+/// Launched this soon after the stage's first task, a task is of its first
+/// wave.
+const FIRST_WAVE_MS: i64 = 500;
+
+/// Whether the slow tasks are those with which each executor began the stage:
+/// they started what the others found ready (Python workers, connections,
+/// code). Of more than ten executors, ten are enough: no more slow tasks may
+/// be known.
+pub(super) fn begin_the_stage_everywhere(view: &StageView<'_>, slow: &[Slow<'_>]) -> bool {
+    let began = |task: &Task| {
+        view.span.is_some_and(|(first, _)| {
+            task.launched.as_millisecond().saturating_sub(first) <= FIRST_WAVE_MS
+        })
+    };
+    let all: BTreeSet<&str> = if view.stage.executors.is_empty() {
+        view.stage.slowest.iter().map(|task| task.executor_id.as_str()).collect()
+    } else {
+        view.stage.executors.iter().map(|share| share.executor_id.as_str()).collect()
+    };
+    let slowed: BTreeSet<&str> = slow.iter().map(|slow| slow.task.executor_id.as_str()).collect();
+    all.len() >= 2
+        && slowed.len() >= all.len().min(10)
+        && slow.iter().all(|slow| !slow.is_running() && began(slow.task))
+}
+
+/// Whether the task started a Python worker, as far as a log tells: its stage
+/// calls Python, and it was among the first of the stage on its executor's
+/// slots. Idle workers end after a minute, so an earlier stage is no proof
+/// against it.
+pub(super) fn starts_python(
+    view: &StageView<'_>,
+    application: &Application,
+    slow: &Slow<'_>,
+) -> bool {
+    const PYTHON: [&str; 3] = ["Python", "Pandas", "InArrow"];
+    let calls = |name: &String| PYTHON.iter().any(|part| name.contains(part));
+    let executors = &application.executors;
+    let place = executors.iter().position(|executor| executor.id == slow.task.executor_id);
+    let (Some(timeline), Some(place)) = (&view.stage.timeline, place) else { return false };
+    if slow.is_running() || !view.stage.operations.iter().any(calls) {
+        return false;
+    }
+    let launched = slow.task.launched.as_millisecond();
+    let before = timeline
+        .iter()
+        .filter(|task| task.executor as usize == place && task.launched_ms < launched)
+        .count();
+    let cores = executors.get(place).map_or(1, |executor| executor.cores);
+    (before as f64) < (f64::from(cores) / view.cpus).max(1.0)
+}
+
 /// One measure of a task beside what is typical of its stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Compared {
@@ -87,22 +140,23 @@ pub(super) struct Load {
     pub(super) bytes_read: Option<Compared>,
     pub(super) records: Option<Compared>,
     pub(super) bytes: Option<Compared>,
-    /// Records of this stage's scan are batches of a cached table: only
-    /// bytes mean something.
-    pub(super) counts_batches: bool,
+    /// Records of this stage are no rows: batches of a cached table, or one
+    /// for all that a task had gathered of a key. Only bytes mean something.
+    pub(super) counts_other_things: bool,
 }
 
 impl Load {
     /// The comparison that decides: the largest of records, or of bytes
-    /// where records are none, few, or batches. `None`: not known.
+    /// where records are none, few, or no rows. `None`: not known.
     pub(super) fn deciding(&self) -> Option<Compared> {
-        if self.counts_batches { self.bytes } else { self.records.or(self.bytes) }
+        if self.counts_other_things { self.bytes } else { self.records.or(self.bytes) }
     }
 }
 
-pub(super) fn load(view: &StageView<'_>, application: &Application, slow: &Slow<'_>) -> Load {
+pub(super) fn load(context: &Context<'_>, view: &StageView<'_>, slow: &Slow<'_>) -> Load {
     let measures = &view.stage.measures;
-    let counts_batches = counts_batches(view, application);
+    let counts_other_things = counts_batches(view, context.application)
+        || fed_by::of_stage(context, view).is_some_and(|fed| fed_by::reads_gathered_rows(&fed));
     let input = measures.input_bytes.sum_or_zero();
     let shuffle = measures.shuffle_read_bytes.sum_or_zero();
     let records_read = if measures.records_read.quantiles.is_some() {
@@ -149,7 +203,7 @@ pub(super) fn load(view: &StageView<'_>, application: &Application, slow: &Slow<
                 .map(|compared| compared.filter(|compared| compared.value >= FEW_RECORDS as f64)),
         ),
         bytes: largest(bytes),
-        counts_batches,
+        counts_other_things,
     }
 }
 

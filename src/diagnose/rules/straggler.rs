@@ -26,7 +26,7 @@ pub(super) const ABOUT: About = About {
     meaning: "The same ratio of time with less than 2 x the records. The cause is the first of this list that explains half of the excess:",
     details: "| cause | test |
 |---|---|
-| `cold_executor` | among the first tasks on its executor's slots (up to a minute of excess: warming up costs seconds), or deserialization >= 30 % of the duration (`cold_deserialize_ratio`). Always `info` |
+| `cold_executor` | among the first tasks on its executor's slots, or the first of a stage that calls Python (they start its workers), or the slow tasks are those with which each of two executors or more began the stage (up to a minute of excess: warming up costs seconds); or deserialization >= 30 % of the duration (`cold_deserialize_ratio`). Always `info` |
 | `slow_host` | of at least two hosts, one holds half of the run's slow tasks in 3 stages or more (`slow_host_stages`), or 75 % (`slow_host_share`) of at least three |
 | `gc` | garbage collection beyond the median task's |
 | `fetch_wait` | waiting for shuffle blocks beyond the median task's |
@@ -60,7 +60,7 @@ pub(super) fn stragglers<'a>(context: &Context<'_>, view: &StageView<'a>) -> Vec
     slow::slow_tasks(view, thresholds.run_time_ratio, thresholds.run_time_ratio_few_tasks)
         .into_iter()
         .filter(|slow| {
-            slow::load(view, context.application, slow)
+            slow::load(context, view, slow)
                 .deciding()
                 .map_or(!uncounted, |compared| compared.ratio < records_ratio)
         })
@@ -83,7 +83,7 @@ fn judge(context: &Context<'_>, view: &StageView<'_>, hosts: &SlowHosts) -> Opti
     let estimated = tasks.estimated;
     let impact = context.impact(view, saving, estimated);
     let cause = cause(context, view, &slow, hosts);
-    let load = slow::load(view, context.application, first).deciding();
+    let load = slow::load(context, view, first).deciding();
     let headline = format!(
         "Stage {}: {} {}, {}, {} ({})",
         view.stage.id,
@@ -195,7 +195,7 @@ fn had(load: Option<Compared>) -> String {
 fn because(cause: Cause, slow: &Slow<'_>) -> String {
     let executor = &slow.task.executor_id;
     match cause {
-        Cause::ColdExecutor => format!("executor {executor} was new"),
+        Cause::ColdExecutor => format!("it started what later tasks on executor {executor} found"),
         Cause::SlowHost => format!("host {} is slow", slow.task.host),
         Cause::Gc => format!(
             "{} of it went to garbage collection",
@@ -237,7 +237,13 @@ fn cause(
     let measures = &view.stage.measures;
     let median_gc = measures.gc_time.median().unwrap_or_default();
     let median_wait = measures.fetch_wait_time.median().unwrap_or_default();
-    if mostly(&|slow| whole(is_cold(context, view, slow), slow)) {
+    let everywhere = slow::begin_the_stage_everywhere(view, slow);
+    let is_start = |slow: &Slow<'_>| {
+        is_cold(context, view, slow)
+            || slow.excess() <= LONGEST_WARM_UP
+                && (everywhere || slow::starts_python(view, context.application, slow))
+    };
+    if mostly(&|slow| whole(is_start(slow), slow)) {
         Cause::ColdExecutor
     } else if mostly(&|slow| whole(hosts.is_slow(&slow.task.host), slow)) {
         Cause::SlowHost

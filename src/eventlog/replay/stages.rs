@@ -22,6 +22,9 @@ use crate::model::{
 /// Exception classes told apart in one stage attempt, for its example.
 const MOST_CLASSES: usize = 64;
 
+/// The name of the RDD that runs a function of Python.
+const PYTHON_RDD: &str = "PythonRDD";
+
 /// A stage shows its slowest tasks, and all of them below ten.
 const FEWEST_SLOWEST: usize = 9;
 
@@ -341,6 +344,11 @@ impl StageState {
         if let Some(profile) = info.resource_profile_id.id() {
             stage.resource_profile_id = profile;
         }
+        if let Some(parents) = &info.parents
+            && stage.parent_ids.is_empty()
+        {
+            stage.parent_ids = parents.iter().filter_map(|id| id.id()).collect();
+        }
         if stage.reads_cache.is_some() {
             return;
         }
@@ -348,7 +356,12 @@ impl StageState {
         stage.rdd_ids = rdds.iter().filter_map(|rdd| rdd.id.count()).collect();
         let mut reads_cache = false;
         for rdd in rdds {
-            reads_cache |= rdd.name.get().is_some_and(|text| text.starts_with("In-memory table"));
+            let rdd_name = rdd.name.get().unwrap_or_default();
+            reads_cache |= rdd_name.starts_with("In-memory table");
+            // Functions of Python over RDDs have no scope of their own.
+            if rdd_name == PYTHON_RDD && !stage.operations.iter().any(|known| known == PYTHON_RDD) {
+                stage.operations.push(name(PYTHON_RDD));
+            }
             let scope: Option<Scope<'_>> =
                 rdd.scope.get().and_then(|scope| serde_json::from_str(scope).ok());
             if let Some(operation) = scope.as_ref().and_then(|scope| scope.name.get()) {

@@ -18,11 +18,16 @@ use super::measures::{Measured, When};
 use super::stages::Ended;
 use crate::eventlog::event::{Reason, TaskEnd, TaskInfo, TaskStart};
 use crate::eventlog::field::Number;
-use crate::model::{DataQuality, FailureClass, StageId, StageStatus, Task, TaskSpan, TaskStatus};
+use crate::model::{
+    DataQuality, FailureClass, Speculation, Stage, StageId, StageStatus, Task, TaskSpan, TaskStatus,
+};
 
 /// Tasks that run at one time; a log that starts more and ends none of them
 /// is not followed task by task.
 const MOST_ACTIVE: usize = 1_000_000;
+
+/// Executors told apart of which fetches of one stage attempt failed.
+const MOST_SOURCES: usize = 1_000;
 
 /// A task attempt between its start and its end.
 #[derive(Clone)]
@@ -116,7 +121,7 @@ impl Replay<'_> {
         let (Some(id), Some(info)) = (stage_id(event.stage, event.attempt), &event.task) else {
             return;
         };
-        self.checks.time(info.finished);
+        let finished = self.checks.time(info.finished);
         let failure = failure(event, info);
         let resubmitted = failure == Some(FailureClass::Resubmitted);
         let active = info.id.count().and_then(|task| self.active.map.remove(&task));
@@ -133,6 +138,9 @@ impl Replay<'_> {
         self.leave(active.as_ref().map_or(id, |active| active.stage), active.is_some(), id);
 
         let when = When::of(info, &mut self.checks);
+        let stage = &mut self.stages.entry(id).stage;
+        stage.last_progress = stage.last_progress.max(finished);
+        note(stage, event, info, failure, when.and_then(|when| when.duration));
         let duration = when.and_then(|when| when.duration).unwrap_or_default();
         // The numbers of a resubmitted task were counted when it succeeded.
         let metrics = event.metrics.as_ref().filter(|_| !resubmitted);
@@ -204,6 +212,45 @@ impl Replay<'_> {
     }
 }
 
+/// What a stage keeps of the end of an attempt beside its measures.
+fn note(
+    stage: &mut Stage,
+    event: &TaskEnd<'_>,
+    info: &TaskInfo<'_>,
+    failure: Option<FailureClass>,
+    duration: Option<Duration>,
+) {
+    if failure.is_none()
+        && let Some(bytes) = event.metrics.as_ref().and_then(|metrics| metrics.result_size.count())
+    {
+        let sum = stage.result_bytes.unwrap_or_default();
+        stage.result_bytes = Some(sum.saturating_add(bytes));
+    }
+    if info.speculative.0 {
+        let copies = stage.speculation.get_or_insert_with(|| Speculation {
+            lost_time: Some(Duration::ZERO),
+            ..Speculation::default()
+        });
+        copies.copies += 1;
+        match failure {
+            None => copies.won += 1,
+            Some(FailureClass::Killed | FailureClass::CommitDenied) => {
+                copies.lost += 1;
+                let sum = copies.lost_time.unwrap_or_default();
+                copies.lost_time = Some(sum.saturating_add(duration.unwrap_or_default()));
+            }
+            Some(_) => {}
+        }
+    }
+    if failure == Some(FailureClass::FetchFailed) {
+        let manager = event.reason.as_ref().and_then(|reason| reason.block_manager.as_ref());
+        let from = name(manager.and_then(|manager| manager.executor_id.get()).unwrap_or_default());
+        if stage.fetch_failures.len() < MOST_SOURCES || stage.fetch_failures.contains_key(&from) {
+            *stage.fetch_failures.entry(from).or_default() += 1;
+        }
+    }
+}
+
 /// A retry numbers its tasks from 0: without their partitions (before 3.3)
 /// nobody knows which those are.
 fn task_partition(info: &TaskInfo<'_>, stage: StageId) -> Option<u32> {
@@ -214,11 +261,20 @@ fn span(when: &When, executor: u32, task: Option<&Measured>, succeeded: bool) ->
     let millis = |span: Option<Duration>| {
         u32::try_from(span.unwrap_or_default().as_millis()).unwrap_or(u32::MAX)
     };
+    let of = |part: fn(&Measured) -> Option<Duration>| millis(task.and_then(part));
     TaskSpan {
         launched_ms: when.launched,
         duration_ms: millis(when.duration),
-        run_ms: millis(task.and_then(|task| task.run_time)),
-        gc_ms: millis(task.and_then(|task| task.gc_time)),
+        run_ms: of(|task| task.run_time),
+        deserialize_ms: of(|task| task.deserialize_time),
+        cpu_ms: of(|task| task.cpu_time),
+        gc_ms: of(|task| task.gc_time),
+        fetch_wait_ms: of(|task| task.fetch_wait_time),
+        shuffle_write_ms: of(|task| task.shuffle_write_time),
+        result_ms: of(|task| {
+            let serialization = task.result_serialization_time.unwrap_or_default();
+            Some(serialization.saturating_add(task.getting_result_time))
+        }),
         executor,
         succeeded,
     }

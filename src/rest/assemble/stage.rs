@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::task::task;
 use crate::model::{
-    Distribution, FailureClass, Measures, Stage, StageId, StageStatus, Task, TaskCounts,
+    Distribution, FailureClass, Measures, Speculation, Stage, StageId, StageStatus, Task,
+    TaskCounts,
 };
 use crate::rest::stages::{KillReasons, StageData};
 use crate::rest::task_list::TaskData;
@@ -40,6 +41,13 @@ pub fn stage(data: &StageData) -> Option<Stage> {
     // With failed attempts their classes are in the task list only.
     stage.failures =
         (data.num_failed_tasks.or_zero() == 0).then(|| kills(data.killed_tasks_summary));
+    stage.result_bytes = data.result_size.get();
+    stage.speculation = data.speculation_summary.as_ref().map(|summary| Speculation {
+        copies: summary.num_tasks.or_zero(),
+        won: summary.num_completed_tasks.or_zero(),
+        lost: summary.num_killed_tasks.or_zero(),
+        lost_time: None,
+    });
     stage.measures = sums(data);
     Some(stage)
 }
@@ -150,9 +158,14 @@ pub fn add_running(stage: &mut Stage, tasks: &[TaskData]) {
 pub fn add_failed(stage: &mut Stage, tasks: &[TaskData], reasons: KillReasons) {
     let mut failures = kills(reasons);
     let mut examples: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut sources: BTreeMap<String, u64> = BTreeMap::new();
     for task in tasks {
         let message = task.error_message.get();
-        *failures.entry(FailureClass::of_text(message)).or_default() += 1;
+        let class = FailureClass::of_text(message);
+        *failures.entry(class).or_default() += 1;
+        if class == FailureClass::FetchFailed {
+            *sources.entry(fetched_from(message).to_owned()).or_default() += 1;
+        }
         if let Some(class) = exception_class(message) {
             *examples.entry(class).or_default() += 1;
         }
@@ -162,8 +175,16 @@ pub fn add_failed(stage: &mut Stage, tasks: &[TaskData], reasons: KillReasons) {
         *failures.entry(FailureClass::Unknown).or_default() += unread;
     }
     stage.failures = Some(failures);
+    stage.fetch_failures = sources;
     stage.failure_example =
         examples.into_iter().max_by_key(|(_, count)| *count).map(|(class, _)| class.to_owned());
+}
+
+/// The executor in `FetchFailed(BlockManagerId(1, host, 7337, None), ...`; empty
+/// where Spark does not know it (`FetchFailed(null, ...`).
+fn fetched_from(message: &str) -> &str {
+    let after = message.split_once("FetchFailed(BlockManagerId(").map_or("", |(_, after)| after);
+    after.split(',').next().unwrap_or_default().trim()
 }
 
 /// `java.lang.ArithmeticException` of `java.lang.ArithmeticException: / by

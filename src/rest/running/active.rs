@@ -35,7 +35,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    pub(super) fn new(stage: Stage, kills: KillReasons) -> Self {
+    pub(super) fn new(mut stage: Stage, kills: KillReasons, now: Timestamp) -> Self {
+        stage.last_progress = Some(now);
         Self {
             stage,
             kills,
@@ -49,7 +50,9 @@ impl Active {
     }
 
     /// The numbers of a later listing; what was read of its tasks stays.
-    pub(super) fn update(&mut self, stage: Stage, kills: KillReasons) {
+    pub(super) fn update(&mut self, mut stage: Stage, kills: KillReasons, now: Timestamp) {
+        let got_on = progress(&stage) != progress(&self.stage);
+        stage.last_progress = if got_on { Some(now) } else { self.stage.last_progress };
         if stage.tasks.active == 0 {
             self.running.clear();
         }
@@ -116,6 +119,26 @@ impl Active {
         assemble::add_running(&mut stage, &self.running);
         stage
     }
+}
+
+/// What changes while a stage gets on: attempts that ended, and the rows and
+/// bytes that running ones tell with their heartbeats. Not its times: those of
+/// garbage collection grow whatever a task does.
+fn progress(stage: &Stage) -> ([u64; 3], [Option<u64>; 10]) {
+    let (tasks, measures) = (&stage.tasks, &stage.measures);
+    let moved = [
+        measures.input_bytes.sum,
+        measures.input_records.sum,
+        measures.output_bytes.sum,
+        measures.output_records.sum,
+        measures.shuffle_read_bytes.sum,
+        measures.shuffle_read_records.sum,
+        measures.shuffle_write_bytes.sum,
+        measures.shuffle_write_records.sum,
+        measures.memory_spilled_bytes.sum,
+        measures.disk_spilled_bytes.sum,
+    ];
+    ([tasks.succeeded, tasks.failed, tasks.killed], moved)
 }
 
 /// Whether `every` has passed since then. A moment ahead of `now` (the clock

@@ -173,7 +173,7 @@ impl RunningApplication {
         if since(known.listed, now, LISTS_EVERY) && self.purse.allows(api.meter().wire_bytes()) {
             known.lists(api, &path, now, cycle).await;
         } else {
-            known.active_stages(api, &path, cycle).await;
+            known.active_stages(api, &path, now, cycle).await;
             let ended = !known.leaving.is_empty();
             if ended && since(known.listed, now, LISTS_AFTER_END) && self.purse.is_half_full() {
                 known.lists(api, &path, now, cycle).await;
@@ -279,7 +279,7 @@ impl Known {
                     .into_iter()
                     .partition(|(stage, _)| stage.status == StageStatus::Active);
                 self.pending = pending.into_iter().map(|(stage, _)| stage).collect();
-                self.take_active(active);
+                self.take_active(active, now);
                 self.leaving.clear();
                 self.retained.take(listing);
             }
@@ -288,28 +288,34 @@ impl Known {
     }
 
     /// The stages that run now.
-    async fn active_stages(&mut self, api: &Api, path: &ApplicationPath, cycle: &mut Cycle) {
+    async fn active_stages(
+        &mut self,
+        api: &Api,
+        path: &ApplicationPath,
+        now: Timestamp,
+        cycle: &mut Cycle,
+    ) {
         let listing = Listing::unseen(Arc::default());
         let visit = |listing: &mut Listing, data| listing.visit(&data);
         match stages::get(api, path, Some("active"), listing, visit).await {
             Ok(read) => {
                 self.implausible |= read.state.implausible || read.skipped > 0;
-                self.take_active(read.state.open);
+                self.take_active(read.state.open, now);
             }
             Err(_) => cycle.missing = true,
         }
     }
 
-    fn take_active(&mut self, listed: Vec<(Stage, stages::KillReasons)>) {
+    fn take_active(&mut self, listed: Vec<(Stage, stages::KillReasons)>, now: Timestamp) {
         let mut before = std::mem::take(&mut self.active);
         for (stage, kills) in listed {
             let id = stage.id;
             let active = match before.remove(&id) {
                 Some(mut active) => {
-                    active.update(stage, kills);
+                    active.update(stage, kills, now);
                     active
                 }
-                None => Active::new(stage, kills),
+                None => Active::new(stage, kills, now),
             };
             self.active.insert(id, active);
         }

@@ -46,6 +46,8 @@ pub(crate) fn of(run: &str) -> Option<&'static Expected> {
 pub(crate) const NEED_THE_LOG: &[Rule] = &[
     Rule::ShuffleHeavy,
     Rule::Memory,
+    Rule::SpeculationWaste,
+    Rule::Configuration,
     Rule::JoinExplosion,
     Rule::Cartesian,
     Rule::PartialAggregation,

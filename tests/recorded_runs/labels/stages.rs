@@ -4,8 +4,8 @@ use spark_exporter::diagnose::{Cause, Rule, Severity};
 
 use super::{Expected, healthy, ill};
 use Rule::{
-    DataSkew, ExecutorLost, GcPressure, IoBound, JobFailed, Partitioning, SchedulingDelay, Spill,
-    StageRetries, Straggler, TaskFailures,
+    ColdStart, DataSkew, DriverGap, ExecutorLost, FetchFailures, GcPressure, IoBound, JobFailed,
+    Partitioning, SchedulingDelay, Spill, StageRetries, Straggler, TaskFailures,
 };
 use Severity::{Critical, Info, Warning};
 
@@ -63,13 +63,15 @@ pub(crate) const EXPECTED: &[Expected] = &[
         must: &[
             (ExecutorLost, Some(Cause::Killed), Warning),
             (StageRetries, Some(Cause::Killed), Info),
+            (FetchFailures, Some(Cause::Killed), Info),
         ],
         // Fetch failures, which the loss explains.
         may: &[(TaskFailures, Info)],
     },
     ill("executor_killed", &[(ExecutorLost, Some(Cause::Killed), Warning)]),
     ill("executor_heap_oom", &[(ExecutorLost, Some(Cause::HeapOom), Warning)]),
-    healthy("executor_idle_removed"),
+    // The driver does something else for twelve seconds.
+    ill("executor_idle_removed", &[(DriverGap, None, Warning)]),
     // Copies win, so what is slow is mostly killed and judged by nobody.
     Expected { run: "speculation", must: &[], may: &[(Straggler, Warning)] },
     healthy("many_stages"),
@@ -79,6 +81,14 @@ pub(crate) const EXPECTED: &[Expected] = &[
     Expected {
         run: "sql_plans",
         must: &[(JobFailed, None, Warning)],
-        may: &[(TaskFailures, Warning), (SchedulingDelay, Warning), (Straggler, Warning)],
+        // Recorded beside compilers: the driver planned for seconds, and the
+        // executors of one recording came after 39 s.
+        may: &[
+            (TaskFailures, Warning),
+            (SchedulingDelay, Warning),
+            (Straggler, Warning),
+            (DriverGap, Warning),
+            (ColdStart, Warning),
+        ],
     },
 ];

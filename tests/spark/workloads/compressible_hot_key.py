@@ -9,16 +9,22 @@ partitions help.
 
 The tempting wrong verdict: a straggler, by whoever judges skew by bytes.
 
---healthy spreads the orders evenly.
+--healthy spreads the orders evenly. --split 1 lowers the size from which adaptive
+execution splits a partition, as hot_key --split does: it looks at compressed
+bytes, and does not.
 """
 
 from session import arguments, incompressible, session, wait_for_executors, warm_up, work
 
 from pyspark.sql import functions as F
 
-options = arguments(("rows", 400_000))
+options = arguments(("rows", 400_000), ("split", 0))
 spark = session("orders-by-customer-notes" + ("-even" if options.healthy else ""), {
-    "spark.sql.shuffle.partitions": "16", "spark.sql.autoBroadcastJoinThreshold": "-1"})
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    **({"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "8m",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "4m"} if options.split else {}),
+})
 wait_for_executors(spark, 2)
 warm_up(spark)
 spread = F.expr("1 + pmod(xxhash64(id), 4000L)")

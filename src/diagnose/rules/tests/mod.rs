@@ -3,6 +3,11 @@
 
 mod derived_numbers;
 mod failures;
+mod joins;
+mod outcome;
+mod scans;
 mod slow_stages;
+mod streams;
 mod uneven_tasks;
 mod waiting_tasks;
+mod whole_run;
