@@ -8,6 +8,7 @@
 //! telemetry/  the daemon's own events: log line and counter in one
 //! model/      what an application is
 //! fetch/      bytes in: over HTTP, and from files wherever they lie
+//! texts/      what Spark writes for people: plans, drivers' logs -> model
 //! rest/       Spark's REST API  -> model
 //! eventlog/   Spark's event log -> model
 //! discover/   where applications are
@@ -36,4 +37,5 @@ pub mod model;
 pub mod report;
 pub mod rest;
 pub mod telemetry;
+pub mod texts;
 pub mod watch;

@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// In the order of `src/lib.rs`: each may use what stands before it.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "config",
     "telemetry",
     "model",
     "fetch",
+    "texts",
     "rest",
     "eventlog",
     "discover",
@@ -24,7 +25,7 @@ const ORDER: [&str; 13] = [
 
 /// Folders that do no I/O of their own beyond a reader or writer handed to
 /// them, and nothing async.
-const PURE: [&str; 4] = ["model", "diagnose", "metrics", "report"];
+const PURE: [&str; 5] = ["model", "texts", "diagnose", "metrics", "report"];
 
 fn source_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

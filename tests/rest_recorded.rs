@@ -10,7 +10,7 @@ use common::recorded_server::{answer, folder};
 use serde_json::Value;
 use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
-use spark_exporter::model::{Application, FailureClass, State};
+use spark_exporter::model::{Application, DataQuality, FailureClass, State};
 use spark_exporter::rest::Api;
 use spark_exporter::rest::applications::{self, Filter};
 use spark_exporter::rest::completed::{self, Options};
@@ -31,7 +31,7 @@ async fn read(version: &str, run: &str) -> Application {
 }
 
 const VERSIONS: [&str; 2] = ["3.5.9", "4.3.0"];
-const RUNS: [&str; 4] = ["healthy", "hot_key", "spill", "task_failures"];
+const RUNS: [&str; 5] = ["healthy", "hot_key", "spill", "task_failures", "sql_plans"];
 
 #[tokio::test]
 async fn every_recorded_run_is_read_whole() {
@@ -39,7 +39,8 @@ async fn every_recorded_run_is_read_whole() {
         for run in RUNS {
             let application = read(version, run).await;
             let name = format!("{version} {run}");
-            assert!(application.data_quality.is_empty(), "{name}: {:?}", application.data_quality);
+            let marks: Vec<DataQuality> = application.data_quality.iter().copied().collect();
+            assert_eq!(marks, [DataQuality::SqlMetricsRounded], "{name}");
             assert_eq!(application.spark_version.as_deref(), Some(version));
             let expected = if version == "4.3.0" { State::Succeeded } else { State::Unknown };
             assert_eq!(application.state, expected, "{name}");

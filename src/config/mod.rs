@@ -19,7 +19,7 @@ pub use location::{Location, RemoteLocation, Scheme, Service};
 pub use places::{ObjectStoreConfig, OptionValue, WebHdfsConfig};
 pub use secret::Secret;
 pub(crate) use server_url::host_and_port;
-pub use server_url::{Page, ServerUrl};
+pub use server_url::{Page, ServerUrl, Shown};
 pub use storage::Storage;
 pub use thresholds::{Cost, NamePattern, ThresholdOverride, Thresholds};
 pub use units::{Size, Span};

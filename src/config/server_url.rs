@@ -121,6 +121,33 @@ pub struct Page {
     pub server: ServerUrl,
     /// Id and attempt.
     pub application: Option<(String, Option<String>)>,
+    /// What the page is about, where that is less than the application.
+    pub shown: Option<Shown>,
+}
+
+/// What one page of Spark's UI shows, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// `SQL/execution/?id=7`
+    Sql(u64),
+    /// `stages/stage/?id=3&attempt=0`
+    Stage(u32),
+    /// `jobs/job/?id=3`
+    Job(u32),
+}
+
+impl Shown {
+    /// Of the query only `id` is looked at.
+    fn of(path: &str, query: Option<&str>) -> Option<Self> {
+        let id = query?.split('&').find_map(|pair| pair.strip_prefix("id="))?;
+        let mut parts = path.split('/').filter(|part| !part.is_empty()).rev();
+        match (parts.next()?, parts.next()?) {
+            ("execution", "SQL") => Some(Self::Sql(id.parse().ok()?)),
+            ("stage", "stages") => Some(Self::Stage(id.parse().ok()?)),
+            ("job", "jobs") => Some(Self::Job(id.parse().ok()?)),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for Page {
@@ -132,17 +159,18 @@ impl FromStr for Page {
     /// root. What a page asks of its server is left out.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Ok(mut url) = Url::parse(text.trim()) else {
-            return text.parse().map(|server| Self { server, application: None });
+            return text.parse().map(|server| Self { server, application: None, shown: None });
         };
         let parts: Vec<String> =
             url.path().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let Some((root, application)) = root_and_application(&parts) else {
-            return text.parse().map(|server| Self { server, application: None });
+            return text.parse().map(|server| Self { server, application: None, shown: None });
         };
+        let shown = Shown::of(url.path(), url.query());
         url.set_query(None);
         url.set_fragment(None);
         url.set_path(&root.join("/"));
-        Ok(Self { server: url.as_str().parse()?, application })
+        Ok(Self { server: url.as_str().parse()?, application, shown })
     }
 }
 
@@ -301,6 +329,23 @@ mod tests {
         for text in ["https://me:hunter2@hs/history/app-1/jobs", "https://hs/?token=hunter2"] {
             let error = text.parse::<Page>().expect_err(text);
             assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn pages_of_one_thing_say_of_which() {
+        for (text, expected) in [
+            ("http://driver:4040/SQL/execution/?id=7", Some(Shown::Sql(7))),
+            ("http://driver:4040/SQL/execution?id=7&x=1#plan", Some(Shown::Sql(7))),
+            ("https://hs/p/history/app-1/1/SQL/execution/?id=12", Some(Shown::Sql(12))),
+            ("http://rm:8088/proxy/application_1_0001/SQL/execution/?id=0", Some(Shown::Sql(0))),
+            ("https://hs/history/app-1/stages/stage/?id=3&attempt=0", Some(Shown::Stage(3))),
+            ("http://driver:4040/jobs/job/?id=4", Some(Shown::Job(4))),
+            ("http://driver:4040/jobs/job/?id=x", None),
+            ("http://driver:4040/SQL/", None),
+            ("http://driver:4040/stages/pool/?id=3", None),
+        ] {
+            assert_eq!(text.parse::<Page>().expect(text).shown, expected, "{text}");
         }
     }
 

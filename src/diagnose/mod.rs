@@ -22,6 +22,7 @@ mod numbers;
 mod plan_text;
 mod plots;
 mod replay;
+mod rounded;
 mod rules;
 mod run_numbers;
 mod stage_numbers;
@@ -32,6 +33,7 @@ mod time_split;
 mod time_sweep;
 mod waiting;
 mod what_if;
+mod without_run;
 
 #[cfg(test)]
 mod builders;
@@ -51,6 +53,7 @@ pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
 pub use plots::{CoresOverTime, Plots, TaskProfile};
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
 pub use what_if::{Scenario, WhatIf};
+pub use without_run::add_driver_out_of_memory;
 
 use crate::config::Thresholds;
 use crate::model::Application;
@@ -68,6 +71,8 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
         find(&context, &mut drafts);
     }
     let mut findings = cost::settle(&context, drafts);
+    rounded::doubt(application, &mut findings);
+    without_run::settle(application, &mut findings);
     let findings_omitted = findings.len().saturating_sub(MOST_FINDINGS) as u64;
     findings.truncate(MOST_FINDINGS);
     let times = time_split::of(&context);

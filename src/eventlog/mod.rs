@@ -29,7 +29,6 @@ pub mod fuzzing;
 mod layout;
 mod lines;
 mod listed;
-mod names;
 mod pipeline;
 mod plan;
 mod read;

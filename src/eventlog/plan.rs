@@ -13,8 +13,7 @@ use serde_json::value::RawValue;
 
 use super::event::events;
 use super::field::{Number, Object, Properties, Text};
-use super::names::{Names, shorten};
-use crate::model::{MetricKind, Plan, PlanMetric, PlanNode, SqlText};
+use crate::model::{MetricKind, Names, Plan, PlanMetric, PlanNode, SqlText, shorten};
 
 /// Levels of nodes that are read in one go.
 const DEPTH: usize = 40;
@@ -28,20 +27,6 @@ const TEXT_LENGTH: usize = 1_000;
 /// Characters kept of a metadata value, likewise; Spark cuts most of them to
 /// `spark.sql.maxMetadataStringLength` (100).
 const VALUE_LENGTH: usize = 300;
-
-/// Metadata of scans that tell what was read and what was left out.
-const KEYS: [&str; 10] = [
-    "Location",
-    "Format",
-    "ReadSchema",
-    "PartitionFilters",
-    "PushedFilters",
-    "DataFilters",
-    "SelectedBucketsCount",
-    "DisabledBucketedScan",
-    "PushedAggregation",
-    "Bucketed",
-];
 
 /// Metrics kept of one node: no operator of Spark's has so many.
 const MOST_METRICS: usize = 200;
@@ -97,18 +82,10 @@ fn in_order(plan: Plan) -> Plan {
         let Some(mut node) = old.get_mut(place as usize).and_then(Option::take) else { continue };
         let new = nodes.len() as u32;
         node.parent = parent;
-        node.end = new + 1;
         nodes.push(node);
         pending.extend(children[place as usize].iter().rev().map(|child| (*child, Some(new))));
     }
-    for place in (0..nodes.len()).rev() {
-        let end = nodes[place].end;
-        if let Some(parent) = nodes[place].parent {
-            let above = &mut nodes[parent as usize].end;
-            *above = end.max(*above);
-        }
-    }
-    Plan { nodes, nodes_omitted }
+    Plan { nodes, nodes_omitted }.with_ends()
 }
 
 /// A plan while it is read.
@@ -205,7 +182,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, 'de> {
                     let Properties(metadata) = entries.next_value()?;
                     reading.plan.nodes[place].metadata = metadata
                         .into_iter()
-                        .filter(|(key, _)| KEYS.contains(&key.as_str()))
+                        .filter(|(key, _)| Plan::METADATA_KEYS.contains(&key.as_str()))
                         .map(|(key, value)| {
                             (reading.names.get(&key), shorten(&value, VALUE_LENGTH).into())
                         })

@@ -47,6 +47,11 @@ pub enum Source {
     HistoryServer,
     /// An event log, in a directory or bucket or as a History Server sent it.
     EventLog,
+    /// The log that a driver writes for people: jobs and stages in time, and
+    /// no numbers of tasks.
+    DriverLog,
+    /// A plan as `EXPLAIN` shows it: no run at all.
+    Explain,
 }
 
 impl Source {
@@ -55,6 +60,8 @@ impl Source {
             Self::Driver => "driver",
             Self::HistoryServer => "history_server",
             Self::EventLog => "event_log",
+            Self::DriverLog => "driver_log",
+            Self::Explain => "explain",
         }
     }
 }
@@ -147,6 +154,10 @@ pub enum DataQuality {
     /// More SQL executions than `limits.sql_executions`: old and short ones
     /// are left out.
     SqlExecutionsOmitted,
+    /// Metrics of plans were read from texts for people (REST): sizes and
+    /// times are cut to three digits, and which tasks told them is unknown
+    /// but for the largest.
+    SqlMetricsRounded,
     /// A log of Databricks, where one application is one cluster with all its
     /// notebooks, has no end, and where tasks of its own engine carry few of
     /// Spark's metrics.
@@ -154,7 +165,7 @@ pub enum DataQuality {
 }
 
 impl DataQuality {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::LogTruncated,
         Self::LogIncomplete,
         Self::LogCompacted,
@@ -173,6 +184,7 @@ impl DataQuality {
         Self::ImplausibleValues,
         Self::SqlPlansMissing,
         Self::SqlExecutionsOmitted,
+        Self::SqlMetricsRounded,
         Self::Databricks,
     ];
 
@@ -196,6 +208,7 @@ impl DataQuality {
             Self::ImplausibleValues => "implausible_values",
             Self::SqlPlansMissing => "sql_plans_missing",
             Self::SqlExecutionsOmitted => "sql_executions_omitted",
+            Self::SqlMetricsRounded => "sql_metrics_rounded",
             Self::Databricks => "databricks",
         }
     }
@@ -231,13 +244,13 @@ pub struct Application {
     pub cached: Vec<CachedRdd>,
     /// Memory of the driver; `None` where the source does not tell.
     pub driver: Option<Driver>,
-    /// SQL executions, ascending by id. `None`: the source was not asked
-    /// (REST).
+    /// SQL executions, ascending by id. `None`: the source was not asked, or
+    /// did not answer.
     pub sql: Option<Vec<SqlExecution>>,
     /// Executions left out of `sql`.
     pub sql_omitted: u64,
-    /// Runs of streaming queries in the order of their start. `None` as for
-    /// `sql`.
+    /// Runs of streaming queries in the order of their start. `None`: the
+    /// source does not tell (REST).
     pub streaming_queries: Option<Vec<StreamingQuery>>,
     pub data_quality: BTreeSet<DataQuality>,
     /// Stage attempts left out of `stages` (evicted by Spark, or over our

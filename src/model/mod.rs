@@ -15,8 +15,10 @@ mod failure;
 mod job;
 mod kind;
 mod memory;
+mod names;
 mod plan;
 mod sql;
+mod sql_error;
 mod stage;
 mod storage;
 mod streaming;
@@ -32,8 +34,10 @@ pub use failure::FailureClass;
 pub use job::{Job, JobStatus};
 pub use kind::Kind;
 pub use memory::{Driver, MemoryPeaks};
+pub(crate) use names::{Names, shorten};
 pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
 pub use sql::{SqlExecution, SqlStatus, SqlText};
+pub(crate) use sql_error::error_class;
 pub use stage::{
     ExecutorShare, Measures, Speculation, Stage, StageId, StageStatus, TaskCounts, TaskSpan,
 };

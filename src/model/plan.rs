@@ -34,7 +34,8 @@ pub struct PlanNode {
     pub metadata: Vec<(Arc<str>, SqlText)>,
     pub metrics: Vec<PlanMetric>,
     /// Stage attempts whose tasks told of one of its metrics, ascending. A
-    /// node without metrics (`Project`) has none: look at its neighbours.
+    /// node without metrics (`Project`) has none: look at its neighbours. From
+    /// REST those of its metrics' largest tasks.
     pub stages: Vec<StageId>,
 }
 
@@ -62,20 +63,23 @@ pub struct PlanMetric {
     pub name: Arc<str>,
     pub kind: MetricKind,
     /// Shared by all executions that read the same cached table, in the nodes
-    /// below its scan.
+    /// below its scan. From REST, which does not tell it, a number of its own.
     pub accumulator: u64,
     /// `None`: no task and no driver told it. Spark does not send zeros of
     /// counts, so in an execution that completed it means 0 for those.
     pub value: Option<Box<MetricValue>>,
 }
 
-/// What became of a metric, in the unit of its kind.
+/// What became of a metric, in the unit of its kind. From REST it is made of
+/// a text for people: sizes and times within half of their third digit
+/// ([`super::DataQuality::SqlMetricsRounded`]), `tasks`, `wasted` and
+/// `elsewhere` unknown, and of [`MetricKind::Tenths`] the largest task only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MetricValue {
     /// Told by tasks of this execution, each partition of a stage once
     /// whichever attempt computed it first, and by the driver.
     pub total: u64,
-    /// Those tasks.
+    /// Those tasks; 0 where the source does not tell (REST).
     pub tasks: u64,
     /// The one of them with the largest value.
     pub largest: Option<LargestTask>,
@@ -110,6 +114,54 @@ impl MetricKind {
 }
 
 impl Plan {
+    /// Metadata of scans that tell what was read and what was left out.
+    pub(crate) const METADATA_KEYS: [&'static str; 10] = [
+        "Location",
+        "Format",
+        "ReadSchema",
+        "PartitionFilters",
+        "PushedFilters",
+        "DataFilters",
+        "SelectedBucketsCount",
+        "DisabledBucketedScan",
+        "PushedAggregation",
+        "Bucketed",
+    ];
+
+    /// One of them out of the text of a scan: `... Location: ...,
+    /// PartitionFilters: [...], ...`.
+    pub(crate) fn metadata_in<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+        let start = text.find(&format!(" {key}: "))? + key.len() + 3;
+        let rest = text.get(start..)?;
+        // Up to the comma that stands in no brackets.
+        let mut depth = 0_usize;
+        let end = rest.char_indices().find(|(_, c)| {
+            match c {
+                '[' | '(' | '<' | '{' => depth += 1,
+                ']' | ')' | '>' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            *c == ',' && depth == 0
+        });
+        Some(&rest[..end.map_or(rest.len(), |(at, _)| at)])
+    }
+
+    /// The same with each node's [`PlanNode::end`], worked out from parents.
+    /// Each node must stand before those below it.
+    pub(crate) fn with_ends(mut self) -> Self {
+        for (place, node) in self.nodes.iter_mut().enumerate() {
+            node.end = place as u32 + 1;
+        }
+        for place in (0..self.nodes.len()).rev() {
+            let end = self.nodes[place].end;
+            let parent = self.nodes[place].parent;
+            if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent as usize)) {
+                parent.end = parent.end.max(end);
+            }
+        }
+        self
+    }
+
     /// The nodes that feed this one directly.
     pub fn children(&self, node: usize) -> impl Iterator<Item = (usize, &PlanNode)> {
         let end = self.nodes.get(node).map_or(node, |node| node.end as usize);

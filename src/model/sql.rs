@@ -1,7 +1,7 @@
 //! SQL executions: one each for a query, a command, a batch of a stream.
 //!
-//! Found in event logs only: the REST API shows plan metrics as text cut to
-//! three digits.
+//! Event logs tell them exactly; the REST API shows plan metrics as text cut
+//! to three digits ([`super::DataQuality::SqlMetricsRounded`]).
 
 use std::fmt;
 use std::time::Duration;
@@ -95,7 +95,8 @@ pub struct SqlExecution {
     pub job_ids: Vec<u32>,
     /// Session settings (`spark.sql.*`) that differ from the application's.
     pub configuration: Configuration,
-    /// How often adaptive execution replaced the plan.
+    /// How often adaptive execution replaced the plan; from REST, which does
+    /// not tell, 0.
     pub plan_updates: u32,
     /// The last plan. `None`: unavailable, because the start is missing from
     /// the log (SPARK-49872) or the plans together are over

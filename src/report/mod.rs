@@ -2,6 +2,7 @@
 //! findings in, text out.
 
 pub mod compare;
+mod focus;
 mod html;
 mod json;
 mod json_report;
@@ -12,6 +13,7 @@ pub mod privacy;
 mod summary;
 mod text;
 
+pub use focus::focus;
 pub use html::{Place, html};
 pub use json::{SCHEMA_VERSION, json, json_of_one};
 pub use markdown::markdown;

@@ -46,6 +46,12 @@ impl Exit {
 }
 
 impl ApplicationAttemptInfo {
+    /// One of which only the start is known, in milliseconds since the epoch.
+    pub(super) fn begun(start: Option<i64>) -> Self {
+        let start_time_epoch = start.map(Moment::of_millis).unwrap_or_default();
+        Self { start_time_epoch, ..Self::default() }
+    }
+
     pub fn start(&self) -> Option<Timestamp> {
         self.start_time_epoch.0.or(self.start_time.0)
     }

@@ -14,7 +14,8 @@ use super::assemble::{self, Parts, ReadJob};
 use super::details::{Details, details, retained_tasks};
 use super::jobs::JobData;
 use super::listing::Listing;
-use super::{Api, ApplicationPath, environment, executors, jobs, stages};
+use super::{Api, ApplicationPath, environment, executors, jobs, sql_list, stages};
+use crate::config::Limits;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::{Application, DataQuality, Source};
 
@@ -28,11 +29,37 @@ pub struct Options {
     pub details_at_most: usize,
     /// Stage attempts kept.
     pub stages: usize,
+    /// SQL executions that are asked for the text of their plan, the longest,
+    /// where its nodes came without.
+    pub texts_at_most: usize,
+    /// SQL executions kept.
+    pub sql_executions: usize,
+    /// Nodes kept of all their plans.
+    pub plan_nodes: usize,
+}
+
+impl Options {
+    /// As much as the operator's limits allow.
+    pub fn within(limits: &Limits) -> Self {
+        Self {
+            stages: limits.stages,
+            sql_executions: limits.sql_executions,
+            plan_nodes: limits.plan_nodes,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { details_from: Duration::from_secs(1), details_at_most: 50, stages: 100_000 }
+        Self {
+            details_from: Duration::from_secs(1),
+            details_at_most: 50,
+            stages: 100_000,
+            texts_at_most: 20,
+            sql_executions: 1_000,
+            plan_nodes: 50_000,
+        }
     }
 }
 
@@ -60,6 +87,15 @@ pub async fn read(
     let environment = keep(environment::get(api, &path).await, &mut missing)?;
     let executors = keep(executors::get(api, &path).await, &mut missing)?.unwrap_or_default();
     let configuration = environment.map(|environment| environment.configuration());
+    let listed = sql_list::whole(api, &path, options.sql_executions, options.plan_nodes).await;
+    let sql = keep(listed, &mut missing)?;
+    missing |= sql.as_ref().is_some_and(|read| read.missing);
+    let sql_implausible = sql.as_ref().is_some_and(|read| read.implausible);
+    let (mut sql, sql_omitted) =
+        sql.map_or((None, 0), |read| (Some(read.executions), read.omitted));
+    if let Some(executions) = &mut sql {
+        missing |= !sql_list::add_texts(api, &path, executions, options.texts_at_most).await;
+    }
 
     let retained = retained_tasks(configuration.as_ref());
     stages.sort_by_key(|(stage, _)| std::cmp::Reverse(stage.measures.run_time.sum));
@@ -83,7 +119,8 @@ pub async fn read(
         (DataQuality::StagesEvicted, lost > 0),
         (DataQuality::StagesOmitted, omitted > 0),
         (DataQuality::TasksEvicted, evicted),
-        (DataQuality::ImplausibleValues, implausible),
+        (DataQuality::ImplausibleValues, implausible || sql_implausible),
+        (DataQuality::SqlExecutionsOmitted, sql_omitted > 0),
     ];
     Ok(assemble::application(Parts {
         cluster,
@@ -98,6 +135,8 @@ pub async fn read(
         jobs: read_jobs,
         stages,
         stages_omitted: lost + omitted,
+        sql,
+        sql_omitted,
         jobs_before_stages: true,
         data_quality: marks.into_iter().filter(|(_, set)| *set).map(|(mark, _)| mark).collect(),
         now: attempt.end().or(attempt.last_updated()).unwrap_or_else(Timestamp::now),

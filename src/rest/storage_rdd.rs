@@ -18,7 +18,7 @@ pub struct RddStorageInfo {
 }
 
 impl RddStorageInfo {
-    fn cached(&self) -> Option<CachedRdd> {
+    pub(super) fn cached(&self) -> Option<CachedRdd> {
         Some(CachedRdd {
             id: self.id.get()?,
             partitions: self.num_partitions.or_zero(),

@@ -218,7 +218,8 @@ fn replaces(new: &Application, held: &Held) -> bool {
     let rank = |application: &Application| match application.source {
         Source::EventLog => 2,
         Source::HistoryServer => 1,
-        Source::Driver => 0,
+        // The daemon reads no texts.
+        Source::Driver | Source::DriverLog | Source::Explain => 0,
     };
     let running = |application: &Application| application.state == State::Running;
     let seen_end = |application: &Application| !running(application) && application.end.is_some();

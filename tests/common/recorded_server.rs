@@ -14,6 +14,9 @@ pub(crate) fn answer(folder: &Path, asked: &Asked) -> Answer {
     let parameter =
         |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
     let parts: Vec<&str> = path.trim_start_matches("/api/v1/").split('/').collect();
+    if let ["applications", _, "sql", rest @ ..] = parts.as_slice() {
+        return sql(folder, rest.first().copied(), parameter);
+    }
     let name = match parts.as_slice() {
         ["applications", _, "stages", stage, attempt, kind] => format!("{kind}_{stage}_{attempt}"),
         ["applications", _, rest @ ..] if !rest.is_empty() => rest.join("_"),
@@ -33,6 +36,33 @@ pub(crate) fn answer(folder: &Path, asked: &Asked) -> Answer {
     tasks.retain(|task| task["status"].as_str().is_some_and(|s| s.eq_ignore_ascii_case(status)));
     tasks.truncate(parameter("length").and_then(|text| text.parse().ok()).expect("always said"));
     Answer::json(Value::from(tasks).to_string())
+}
+
+/// `/sql` was recorded whole, texts of plans included.
+fn sql<'q>(folder: &Path, id: Option<&str>, parameter: impl Fn(&str) -> Option<&'q str>) -> Answer {
+    let Ok(text) = std::fs::read_to_string(folder.join("sql.json")) else {
+        return Answer::new(404, "text/html", "<h1>Not Found</h1>");
+    };
+    let mut executions: Vec<Value> = serde_json::from_str(&text).expect("a list of executions");
+    for execution in &mut executions {
+        if parameter("planDescription") == Some("false") {
+            execution["planDescription"] = Value::from("");
+        }
+        if parameter("details") == Some("false") {
+            execution["nodes"] = Value::Array(Vec::new());
+            execution["edges"] = Value::Array(Vec::new());
+        }
+    }
+    if let Some(id) = id {
+        return match executions.into_iter().find(|one| one["id"].to_string() == id) {
+            Some(execution) => Answer::json(execution.to_string()),
+            None => Answer::not_found(&format!("unknown query execution id: {id}")),
+        };
+    }
+    let number = |name| parameter(name).and_then(|text| text.parse().ok()).expect("always said");
+    let page: Vec<Value> =
+        executions.into_iter().skip(number("offset")).take(number("length")).collect();
+    Answer::json(Value::from(page).to_string())
 }
 
 /// Where the answers about a run are.

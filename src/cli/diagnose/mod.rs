@@ -6,11 +6,15 @@
 //! however many logs there are, only a few are in memory.
 
 mod in_order;
+mod narrow;
 mod plan;
 mod print;
 mod progress;
 mod read;
+mod saved;
+mod select;
 mod session;
+mod texts;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -24,7 +28,9 @@ use plan::Wanted;
 use print::{Out, Style};
 use progress::Progress;
 use read::Work;
+use select::SqlFlags;
 use session::Session;
+use texts::TextFlags;
 
 /// Runs of one source that [`read_runs`] holds in memory, and one more.
 const MOST_TOGETHER: usize = 20;
@@ -35,8 +41,10 @@ const MOST_TOGETHER: usize = 20;
 pub struct Diagnose {
     /// Event logs, directories or buckets of them (also s3://, hdfs:// and the
     /// like), zips saved from a History Server, or URLs of drivers, of History
-    /// Servers and of an application's page there; any of them together
-    #[arg(value_name = "PATH_OR_URL", required = true)]
+    /// Servers and of an application's page there (also by YARN's proxy), or
+    /// answers of the REST API saved as JSON, alone or in a folder; any of
+    /// them together
+    #[arg(value_name = "PATH_OR_URL", required_unless_present_any = ["explain", "log"])]
     sources: Vec<String>,
     /// Only this application; repeatable
     #[arg(long = "app-id", value_name = "ID")]
@@ -64,6 +72,10 @@ pub struct Diagnose {
     /// When to colour the text
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
+    #[command(flatten)]
+    sql: SqlFlags,
+    #[command(flatten)]
+    texts: TextFlags,
     #[command(flatten)]
     common: Common,
 }
@@ -133,10 +145,16 @@ pub(super) fn read_runs(
 impl Diagnose {
     /// Reads every source, prints what could be read, and says on standard
     /// error what could not.
-    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(mut self) -> anyhow::Result<Outcome> {
+        let choice = self.sql.choice(plan::shown(&self.sources))?;
         let mut session = Session::new(self.common.config()?, &self.common.cluster_name)?;
+        session.texts = self.texts.read(&session.cluster)?;
+        let followed = self.texts.followed(&session.texts);
+        session.texts.tell(followed.is_some(), &session.progress);
         let wanted = Wanted { app_ids: self.app_ids.clone(), latest: self.latest };
         let mut work = Vec::new();
+        work.extend(saved::take(&mut self.sources).into_iter().map(|files| Work::Saved { files }));
+        work.extend(followed.map(|url| Work::Followed { url }));
         session.progress = Progress::new(0, 0);
         for source in &self.sources {
             session.progress.looking_at(source);
@@ -146,6 +164,12 @@ impl Diagnose {
             }
         }
         session.progress.end();
+        if work.is_empty() {
+            let alone = session.texts.alone(&session.cluster, &session.progress);
+            let text =
+                |(application, place)| Work::Text { application: Box::new(application), place };
+            work.extend(alone.into_iter().map(text));
+        }
         let terminal = self.output.is_none() && io::stdout().is_terminal();
         // A document is written in pieces that the bar would cut apart.
         session.progress = if terminal && self.format != Format::Text {
@@ -161,9 +185,15 @@ impl Diagnose {
             fail_on: self.fail_on,
         };
         let mut out = Out::new(self.output.as_deref())?;
-        let read = |work: Work| work.read(&session);
+        let read = |work: Work| work.read(&wanted.app_ids, &session);
         let mut seen = in_order::in_order(work, threads, read, |results| {
-            print::print(&mut results.flatten(), &wanted, style, &mut out, &session.progress)
+            let mut results = results.flatten();
+            let Some(choice) = &choice else {
+                return print::print(&mut results, &wanted, style, &mut out, &session.progress);
+            };
+            let narrowed =
+                narrow::narrow(&mut results, choice, &wanted, style.texts, &session.progress);
+            print::print(&mut narrowed.into_iter(), &wanted, style, &mut out, &session.progress)
         })?;
         for wanted in &self.app_ids {
             if !seen.app_ids.contains(wanted) {

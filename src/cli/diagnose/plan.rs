@@ -10,11 +10,11 @@ use jiff::Timestamp;
 
 use super::read::{Server, Work};
 use super::session::Session;
-use crate::config::{Location, Page, ServerUrl};
+use crate::config::{Location, Page, ServerUrl, Shown};
 use crate::discover::{self, Role};
 use crate::eventlog::{self, LogFiles};
-use crate::fetch::FetchErrorKind;
 use crate::fetch::files::{Files, ZipFiles, open_place};
+use crate::fetch::{FetchError, FetchErrorKind};
 use crate::rest::Api;
 use crate::rest::applications::{self, ApplicationInfo, Filter, Status};
 
@@ -35,6 +35,12 @@ impl Wanted {
     pub(super) fn is(&self, app_id: &str) -> bool {
         self.app_ids.is_empty() || self.app_ids.iter().any(|wanted| wanted == app_id)
     }
+}
+
+/// What the pages among these sources show, of the first that shows one thing.
+pub(super) fn shown(sources: &[String]) -> Option<Shown> {
+    let pages = sources.iter().filter_map(|source| source.parse::<Page>().ok());
+    pages.filter_map(|page| page.shown).next()
 }
 
 /// What there is to read in one source, in order. What cannot be looked at is
@@ -128,8 +134,9 @@ fn is_zip(files: &dyn Files, log: &LogFiles, only: bool) -> bool {
 }
 
 async fn of_server(page: Page, wanted: &Wanted, session: &Session) -> anyhow::Result<Vec<Work>> {
-    let Page { server: url, application } = page;
-    let endpoint = discover::probe(&session.driver, &url).await?;
+    let Page { server: url, application, shown: _ } = page;
+    let endpoint = discover::probe(&session.driver, &url).await;
+    let endpoint = endpoint.map_err(|error| of_yarn(&url, error))?;
     if endpoint.role == Role::Driver {
         return Ok(vec![Work::Driver { url }]);
     }
@@ -187,6 +194,20 @@ async fn of_server(page: Page, wanted: &Wanted, session: &Session) -> anyhow::Re
         attempt,
     });
     Ok(work.collect())
+}
+
+/// YARN's proxy leads to a driver only while that runs.
+fn of_yarn(url: &ServerUrl, error: FetchError) -> anyhow::Error {
+    let redirected = error.status.is_some_and(|status| (300..400).contains(&status));
+    let of_yarn = url.to_string().contains("/proxy/application_");
+    if of_yarn && (redirected || error.kind == FetchErrorKind::NotJson) {
+        return anyhow::Error::from(error).context(
+            "YARN's proxy did not lead to a driver: it does so only while the application runs, \
+             and then sends people on to the History Server. Give that server's URL with \
+             --app-id, or credentials where the proxy wants a login",
+        );
+    }
+    error.into()
 }
 
 fn nothing_listed(url: &ServerUrl, application: Option<&(String, Option<String>)>) -> String {

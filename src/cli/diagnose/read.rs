@@ -1,17 +1,19 @@
 //! One thing to read, read and diagnosed.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use jiff::Timestamp;
 
-use super::plan;
 use super::session::Session;
-use crate::config::ServerUrl;
+use super::{plan, saved};
+use crate::config::{Page, ServerUrl};
 use crate::diagnose::diagnose;
+use crate::discover::{self, Role};
 use crate::eventlog::{self, Listed, LogFiles, ReadOptions};
 use crate::fetch::files::{Files, ZipFiles};
-use crate::model::Application;
+use crate::model::{Application, Source};
 use crate::report::Diagnosed;
 use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
 use crate::rest::running::RunningApplication;
@@ -42,6 +44,19 @@ pub(super) enum Work {
     Driver {
         url: ServerUrl,
     },
+    /// Saved answers of the REST API about one run.
+    Saved {
+        files: Vec<PathBuf>,
+    },
+    /// A UI whose address stood in a driver's log.
+    Followed {
+        url: String,
+    },
+    /// Made of texts for people: there is no run to read.
+    Text {
+        application: Box<Application>,
+        place: String,
+    },
     /// Known beforehand to be unreadable, with the reason.
     Fault(String),
 }
@@ -58,26 +73,27 @@ impl Work {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Log { log, .. } | Self::RemoteZip { log, .. } => log.bytes,
-            Self::Attempt { .. } | Self::Driver { .. } | Self::Fault(_) => 0,
+            _ => 0,
         }
     }
 
     /// One run, or those of a zip. Errors are in words for a person.
-    pub(super) fn read(self, session: &Session) -> Vec<anyhow::Result<Read>> {
+    pub(super) fn read(self, wanted: &[String], session: &Session) -> Vec<anyhow::Result<Read>> {
         let Self::RemoteZip { files, log } = self else {
-            return vec![self.read_one(session, true)];
+            return vec![self.read_one(wanted, session, true)];
         };
         match download(files, &log, session) {
             // Its bytes counted when they came.
-            Ok(zip) => {
-                plan::zipped(zip).into_iter().map(|work| work.read_one(session, false)).collect()
-            }
+            Ok(zip) => plan::zipped(zip)
+                .into_iter()
+                .map(|work| work.read_one(wanted, session, false))
+                .collect(),
             Err(error) => vec![Err(error)],
         }
     }
 
-    fn read_one(self, session: &Session, counts: bool) -> anyhow::Result<Read> {
-        let (application, place) = match self {
+    fn read_one(self, wanted: &[String], session: &Session, counts: bool) -> anyhow::Result<Read> {
+        let (mut application, place) = match self {
             Self::Fault(message) => anyhow::bail!(message),
             Self::RemoteZip { .. } => anyhow::bail!("a zip within a zip is not read"),
             Self::Log { files, log } => {
@@ -99,16 +115,42 @@ impl Work {
                 let polled = session.wait(reader.poll(&session.driver, Timestamp::now()));
                 (polled?, url.to_string())
             }
+            Self::Saved { files } => saved::read(&files, wanted, session)?,
+            Self::Followed { url } => (followed(&url, session)?, url),
+            Self::Text { application, place } => (*application, place),
             Self::Attempt { server, application, attempt } => {
                 let place = format!("{} {}", server.url, application.id.get());
                 session.progress.reading(&place);
                 (of_server(&server.url, &application, &attempt, session)?, place)
             }
         };
-        let thresholds = session.config.thresholds_for(&application.name);
-        let diagnosis = diagnose(&application, &thresholds);
+        let is_text = matches!(application.source, Source::DriverLog | Source::Explain);
+        if !is_text {
+            session.texts.enrich(&mut application, &session.progress);
+        }
+        let mut diagnosis = diagnose(&application, &session.config.thresholds_for(&application.name));
+        session.texts.judge(&application, &mut diagnosis);
         Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
     }
+}
+
+/// The driver at an address that a log told: asked without credentials, since
+/// anybody may have written it there.
+fn followed(text: &str, session: &Session) -> anyhow::Result<Application> {
+    let page: Page = text.parse().map_err(anyhow::Error::msg)?;
+    session.progress.reading(&page.server.to_string());
+    let asked = async {
+        let endpoint = discover::probe(&session.plain, &page.server).await?;
+        if endpoint.role != Role::Driver {
+            bail!(
+                "the log's UI address {} is now a History Server's: give that with --app-id",
+                page.server
+            );
+        }
+        let mut reader = RunningApplication::new(&session.cluster, page.server.clone());
+        Ok(reader.poll(&session.plain, Timestamp::now()).await?)
+    };
+    session.wait(asked).context("the UI that the log names cannot be read")
 }
 
 fn download(files: Arc<dyn Files>, log: &LogFiles, session: &Session) -> anyhow::Result<ZipFiles> {
@@ -154,8 +196,7 @@ fn of_server(
         anyhow::bail!(why);
     }
     session.progress.complain(&format!("{why}; asking the server's REST API instead"));
-    let stages = session.config.limits.stages;
-    let options = completed::Options { stages, ..Default::default() };
+    let options = completed::Options::within(&session.config.limits);
     let read = completed::read(&api, &session.cluster, application, attempt, options);
     session.wait(read).context("nor by the REST API")
 }
@@ -179,7 +220,7 @@ mod tests {
         let log = eventlog::scan(&*files).expect("a listing").logs.remove(0);
         let config = Config { limits, ..Config::default() };
         let session = Session::new(config, "c").expect("a session");
-        Work::RemoteZip { files, log }.read(&session)
+        Work::RemoteZip { files, log }.read(&[], &session)
     }
 
     /// As from a bucket: from its beginning to its end, into a file.

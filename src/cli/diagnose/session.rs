@@ -5,7 +5,8 @@ use std::future::Future;
 use tokio::runtime::Runtime;
 
 use super::progress::Progress;
-use crate::config::{Cluster, Config};
+use super::texts::Texts;
+use crate::config::{Cluster, Config, HttpConfig};
 use crate::fetch::files::Access;
 use crate::fetch::{HttpClient, Spool, Timeouts};
 
@@ -20,6 +21,10 @@ pub(super) struct Session {
     /// How to reach places that are not local.
     pub(super) access: Access,
     pub(super) progress: Progress,
+    /// Without credentials, for an address that nobody gave.
+    pub(super) plain: HttpClient,
+    /// What `--explain` and `--log` hold.
+    pub(super) texts: Texts,
     runtime: Runtime,
 }
 
@@ -37,6 +42,12 @@ impl Session {
         };
         Ok(Self {
             driver: client(Timeouts::DRIVER)?,
+            plain: HttpClient::new(
+                &HttpConfig::default(),
+                Timeouts::DRIVER,
+                (&config.limits).into(),
+            )?,
+            texts: Texts::default(),
             history_server: client(history_server)?,
             spool: Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes()),
             progress: Progress::hidden(),

@@ -20,10 +20,10 @@ use crate::eventlog::event_sql::{
     ExecutionStart,
 };
 use crate::eventlog::field::{Object, Properties};
-use crate::eventlog::names::{Names, shorten};
 use crate::eventlog::plan::{self, Parsed};
 use crate::model::{
-    Configuration, DataQuality, Job, JobStatus, Plan, SqlExecution, SqlStatus, StageId,
+    Configuration, DataQuality, Job, JobStatus, Names, Plan, SqlExecution, SqlStatus, StageId,
+    shorten,
 };
 
 /// Characters kept of a description.

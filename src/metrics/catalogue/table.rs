@@ -53,7 +53,7 @@ catalogue! {
     ApplicationJobs, "spark_application_jobs", "spark.application.jobs", Gauge, Things("{job}"), Run, ["status"], 5, Experimental,
         "Jobs by status; cancelled ones are no failures";
     ApplicationSqlExecutions, "spark_application_sql_executions", "spark.application.sql_executions", Gauge, Things("{execution}"), Run, ["status"], 5, Experimental,
-        "SQL executions by status, nested ones included, up to limits.sql_executions; event logs only";
+        "SQL executions by status, nested ones included, up to limits.sql_executions";
     ApplicationStages, "spark_application_stages", "spark.application.stages", Gauge, Things("{stage}"), Run, ["status"], 5, Experimental,
         "Stage attempts by status";
     ApplicationStagesOmitted, "spark_application_stages_omitted", "spark.application.stages_omitted", Gauge, Things("{stage}"), Run, [], 1, Experimental,

@@ -66,14 +66,24 @@ pub fn limit_texts(run: View<'_>, texts: Texts) -> Vec<String> {
     let mut limits = Vec::new();
     match application.source {
         Source::EventLog => {}
+        Source::DriverLog => limits.push(
+            "Read from a driver's log: the event log or the UI would add every number of tasks, \
+             executors and plans."
+                .to_owned(),
+        ),
+        Source::Explain => limits.push(
+            "A plan without a run: an event log or a UI would add rows, bytes and times of its \
+             nodes."
+                .to_owned(),
+        ),
         Source::Driver => limits.push(
-            "Read from the driver's REST API: its event log would add SQL plans, every task's \
-             times, streaming queries and reasons of failures."
+            "Read from the driver's REST API: its event log would add exact metrics of plans, \
+             every task's times, streaming queries and reasons of failures."
                 .to_owned(),
         ),
         Source::HistoryServer => limits.push(
-            "Read from a History Server's REST API: the event log would add SQL plans, every \
-             task's times and streaming queries."
+            "Read from a History Server's REST API: the event log would add exact metrics of \
+             plans, every task's times and streaming queries."
                 .to_owned(),
         ),
     }

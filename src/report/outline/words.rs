@@ -127,6 +127,10 @@ pub(crate) fn quality(mark: DataQuality, application: &Application) -> String {
         DataQuality::SqlExecutionsOmitted => {
             return format!("{} SQL executions are left out", application.sql_omitted);
         }
+        DataQuality::SqlMetricsRounded => {
+            "metrics of plans come from the REST API, which shows sizes and times in three \
+             digits; the event log has them exactly"
+        }
         DataQuality::Databricks => {
             "a log of Databricks: a cluster with all that ran on it, and fewer metrics"
         }

@@ -1,8 +1,8 @@
-//! What jobs and stages say about one another.
+//! What jobs, stages and SQL executions say about one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Application, JobStatus, StageStatus};
+use crate::model::{Application, DataQuality, JobStatus, Source, SqlStatus, StageStatus, State};
 
 /// Fills in `Stage::job_ids`, `Stage::reads_cache`, the failure reasons of
 /// jobs, and ends stages that only seem to run. Sorts both lists.
@@ -64,5 +64,46 @@ fn failure_reasons(application: &mut Application) {
             job.failure_reason = Some((*reason).to_owned());
             job.status = JobStatus::of_failure(reason);
         }
+    }
+}
+
+/// Which execution started a job, and how executions stand of which Spark does
+/// not tell it whole.
+pub(super) fn jobs_and_sql(application: &mut Application) {
+    let running = application.state == State::Running;
+    let Some(executions) = &mut application.sql else { return };
+    let places: BTreeMap<u32, usize> =
+        application.jobs.iter().enumerate().map(|(place, job)| (job.id, place)).collect();
+    let mut plans_missing = false;
+    let mut rounded = false;
+    for execution in executions {
+        let mut cancelled = 0;
+        let mut failed = 0;
+        for job in &execution.job_ids {
+            let Some(job) = places.get(job).and_then(|place| application.jobs.get_mut(*place))
+            else {
+                continue;
+            };
+            job.sql_execution_id = Some(execution.id);
+            cancelled += usize::from(job.status == JobStatus::Cancelled);
+            failed += usize::from(job.status == JobStatus::Failed);
+        }
+        match execution.status {
+            // Before 4.2 there is no message to tell a wish by.
+            SqlStatus::Failed if execution.error.is_none() && failed == 0 && cancelled > 0 => {
+                execution.status = SqlStatus::Cancelled;
+            }
+            SqlStatus::Running if !running => execution.status = SqlStatus::Unknown,
+            _ => {}
+        }
+        plans_missing |= execution.plan.is_none();
+        rounded |= execution.plan.is_some();
+    }
+    // A driver is asked for the plans of its costly executions only.
+    if plans_missing && application.source != Source::Driver {
+        application.data_quality.insert(DataQuality::SqlPlansMissing);
+    }
+    if rounded {
+        application.data_quality.insert(DataQuality::SqlMetricsRounded);
     }
 }

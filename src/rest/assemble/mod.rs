@@ -9,6 +9,9 @@
 mod executor;
 mod job;
 mod link;
+mod metric_text;
+mod plan;
+mod sql;
 mod stage;
 mod task;
 #[cfg(test)]
@@ -20,12 +23,15 @@ use jiff::Timestamp;
 
 pub use executor::executors;
 pub use job::{ReadJob, job};
+pub(crate) use sql::execution;
 pub use stage::{add_failed, add_running, add_slowest, add_summary, stage};
 
 use super::applications::{ApplicationAttemptInfo, ApplicationInfo, Exit};
 use super::executors::ExecutorSummary;
+use super::value::Count;
 use crate::model::{
-    Application, CachedRdd, Configuration, DataQuality, Kind, RunId, Source, Stage, State,
+    Application, CachedRdd, Configuration, DataQuality, Kind, RunId, Source, SqlExecution, Stage,
+    State,
 };
 
 /// Everything that was read about one run.
@@ -44,6 +50,9 @@ pub struct Parts<'a> {
     pub jobs: Vec<ReadJob>,
     pub stages: Vec<Stage>,
     pub stages_omitted: u64,
+    /// Ascending; `None` where `/sql` did not answer.
+    pub sql: Option<Vec<SqlExecution>>,
+    pub sql_omitted: u64,
     /// Whether `jobs` were read before `stages`, so that an active stage of
     /// finished jobs only is a remnant and no race.
     pub jobs_before_stages: bool,
@@ -104,7 +113,10 @@ pub fn application(parts: Parts<'_>) -> Application {
     application.stages = parts.stages;
     application.stages_omitted = parts.stages_omitted;
     application.jobs = parts.jobs.into_iter().map(|read| read.job).collect();
+    application.sql = parts.sql;
+    application.sql_omitted = parts.sql_omitted;
     link::jobs_and_stages(&mut application, parts.cached.is_some(), parts.jobs_before_stages);
+    link::jobs_and_sql(&mut application);
     application.observed = latest(&application);
     application.doubt_success();
     application

@@ -10,6 +10,7 @@
 
 mod active;
 mod budget;
+mod executions;
 mod retained;
 mod tasks;
 
@@ -22,6 +23,7 @@ use jiff::Timestamp;
 use self::active::{Active, since};
 use self::budget::Purse;
 pub use self::budget::{BYTES_PER_CYCLE, BYTES_PER_MINUTE, CycleCost, REQUESTS_PER_CYCLE};
+use self::executions::Executions;
 use self::retained::Retained;
 use super::applications::{self, ApplicationInfo, Filter};
 use super::assemble::{self, Parts, ReadJob};
@@ -73,6 +75,7 @@ struct Known {
     leaving: Vec<Stage>,
     pending: Vec<Stage>,
     retained: Retained,
+    sql: Executions,
     cached: Option<Vec<CachedRdd>>,
     dropped_events: Option<u64>,
     listed: Option<Timestamp>,
@@ -184,6 +187,10 @@ impl RunningApplication {
         }
         tasks::of_active(known, &self.purse, api, &path, now, cycle).await;
         tasks::of_finished(known, &self.purse, api, &path, cycle).await;
+        // With the lists, so that other cycles stay small.
+        if known.listed == Some(now) {
+            known.sql.read(&self.purse, api, &path, cycle).await;
+        }
         Ok(application)
     }
 
@@ -203,11 +210,13 @@ impl RunningApplication {
             .chain(known.leaving.iter().filter(|one| !known.retained.contains(one.id)).cloned())
             .chain(known.pending.iter().cloned())
             .collect();
+        let (sql, sql_omitted) = known.sql.known();
         let marks = [
             (DataQuality::EndpointsMissing, cycle.missing),
             (DataQuality::DroppedEvents, known.dropped_events.is_some_and(|events| events > 0)),
             (DataQuality::StagesEvicted, known.retained.evicted() > 0),
             (DataQuality::StagesOmitted, known.retained.omitted() > known.retained.evicted()),
+            (DataQuality::SqlExecutionsOmitted, sql_omitted > 0),
             (DataQuality::TasksEvicted, known.tasks_evicted),
             (DataQuality::ImplausibleValues, known.implausible),
         ];
@@ -231,6 +240,8 @@ impl RunningApplication {
             jobs,
             stages,
             stages_omitted: known.retained.omitted(),
+            sql,
+            sql_omitted,
             jobs_before_stages: cycle.jobs_current,
             data_quality,
             now,

@@ -82,8 +82,7 @@ async fn by_rest(
     application: &ApplicationInfo,
     attempt: &ApplicationAttemptInfo,
 ) -> Result<Offer, Unread> {
-    let stages = place.watcher.config.limits.stages;
-    let options = completed::Options { stages, ..Default::default() };
+    let options = completed::Options::within(&place.watcher.config.limits);
     let run = completed::read(api, &place.cluster, application, attempt, options).await?;
     Ok(place.take_in(run).await)
 }

@@ -1,4 +1,5 @@
-//! Texts of plans, kept short, and names of them kept once.
+//! Texts of plans, kept short, and names of them kept once: for whoever reads
+//! plans.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,12 +10,12 @@ const NAME_LENGTH: usize = 200;
 /// Names that come again and again are kept once. Beyond a number that no
 /// release of Spark needs, new ones are kept each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names(HashSet<Arc<str>>);
+pub(crate) struct Names(HashSet<Arc<str>>);
 
 impl Names {
     const MOST: usize = 10_000;
 
-    pub(super) fn get(&mut self, name: &str) -> Arc<str> {
+    pub(crate) fn get(&mut self, name: &str) -> Arc<str> {
         let name = shorten(name, NAME_LENGTH);
         if let Some(known) = self.0.get(name.as_str()) {
             return Arc::clone(known);
@@ -28,7 +29,7 @@ impl Names {
 }
 
 /// The text without the middle of what is too long.
-pub(super) fn shorten(text: &str, most: usize) -> String {
+pub(crate) fn shorten(text: &str, most: usize) -> String {
     // Bytes are at least as many as characters.
     if text.len() <= most || text.chars().count() <= most {
         return text.to_owned();
