@@ -124,11 +124,16 @@ pub(super) fn read_runs(
     let wanted = Wanted { app_ids: app_id.map(str::to_owned).into_iter().collect(), latest: None };
     session.progress = Progress::new(0, 0);
     session.progress.looking_at(source);
-    let work = plan::plan(source, &wanted, &session)?;
+    let mut sources = vec![source.to_owned()];
+    let saved = saved::take(&mut sources);
+    let mut work: Vec<Work> = saved.into_iter().map(|files| Work::Saved { files }).collect();
+    for source in &sources {
+        work.extend(plan::plan(source, &wanted, &session)?);
+    }
     session.progress.end();
     session.progress = Progress::new(work.iter().map(Work::bytes).sum(), work.len());
     let mut runs = Vec::new();
-    for read in work.into_iter().flat_map(|work| work.read(&session)) {
+    for read in work.into_iter().flat_map(|work| work.read(&wanted.app_ids, &session)) {
         match read {
             Ok(read) if !wanted.is(&read.run.application.id.app_id) => {}
             Ok(read) => runs.push(Ok((read.run, read.place))),

@@ -128,7 +128,8 @@ impl Work {
         if !is_text {
             session.texts.enrich(&mut application, &session.progress);
         }
-        let mut diagnosis = diagnose(&application, &session.config.thresholds_for(&application.name));
+        let mut diagnosis =
+            diagnose(&application, &session.config.thresholds_for(&application.name));
         session.texts.judge(&application, &mut diagnosis);
         Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
     }

@@ -116,7 +116,10 @@ mod tests {
             ("spark.app.id", "1"),
             ("spark.sql.shuffle.partitions", "200"),
             ("spark.executor.memory", "4g"),
-            ("spark.executor.extraJavaOptions", "-Xmx1g -Djavax.net.ssl.trustStorePassword=hunter2"),
+            (
+                "spark.executor.extraJavaOptions",
+                "-Xmx1g -Djavax.net.ssl.trustStorePassword=hunter2",
+            ),
             ("spark.hadoop.fs.s3a.access.key", "hunter2"),
             ("spark.jars", "/home/me/a.jar"),
             ("spark.same", "hunter2"),
