@@ -56,17 +56,18 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     }
 }
 
-/// Rows of both sides, each counted once.
+/// Rows of both sides, each counted once, and whether each is known: of a
+/// product whose sides were both computed again, only their product is.
 fn sides(
     context: &Context<'_>,
     view: &ExecutionView<'_>,
     node: NodeRef<'_>,
     algorithm: Algorithm,
-) -> Option<(f64, f64)> {
+) -> Option<(f64, f64, bool)> {
     let (left, right) = rows_of_sides(node)?;
     let (left, right) = (left as f64, right as f64);
     if algorithm != Algorithm::Cartesian {
-        return Some((left, right));
+        return Some((left, right, true));
     }
     // A side that comes from an exchange was counted when it was written.
     let mut inputs = node.inputs();
@@ -81,18 +82,18 @@ fn sides(
         .map(|stage| stage.stage.tasks.total.max(1) as f64)
         .reduce(f64::max)?;
     Some(match (of_left, of_right) {
-        (Some(_), Some(_)) => (left, right),
-        (Some(of_left), None) => (left, right / of_left),
-        (None, Some(of_right)) => (left / of_right, right),
+        (Some(_), Some(_)) => (left, right, true),
+        (Some(of_left), None) => (left, right / of_left, true),
+        (None, Some(of_right)) => (left / of_right, right, true),
         // Only their product is known: it is too large by the tasks.
-        (None, None) => (left / tasks.sqrt(), right / tasks.sqrt()),
+        (None, None) => (left / tasks.sqrt(), right / tasks.sqrt(), false),
     })
 }
 
 fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> Option<Draft> {
     let thresholds = &context.thresholds.cartesian;
     let join = plan_text::join(node.node).filter(|join| join.algorithm.compares_all())?;
-    let (left, right) = sides(context, view, node, join.algorithm)?;
+    let (left, right, known) = sides(context, view, node, join.algorithm)?;
     let pairs = left * right;
     if pairs < thresholds.rows || left.min(right) < thresholds.side_rows as f64 {
         return None;
@@ -105,18 +106,29 @@ fn judge(context: &Context<'_>, view: &ExecutionView<'_>, node: NodeRef<'_>) -> 
         less_work::saving(context, stages.iter().map(|stage| (*stage, comparing)));
     let from = node.from();
     let counted = |rows: f64| humane::number(rows.round() as u64);
-    let headline = format!(
-        "{} has no key: it compares {} rows with {}, {} pairs",
-        node.name(),
-        counted(left),
-        counted(right),
-        counted(pairs),
-    );
+    let name = node.name();
+    let headline = if known {
+        format!(
+            "{name} has no key: it compares {} rows with {}, {} pairs",
+            counted(left),
+            counted(right),
+            counted(pairs),
+        )
+    } else {
+        format!("{name} has no key: it compares {} pairs of rows", counted(pairs))
+    };
     let mut draft = Draft::new(Rule::Cartesian, FindingKind::Data, node.subject(), headline)
         .confidence(Confidence::High)
-        .evidence("pairs", pairs, Unit::Count, thresholds.rows, &from)
-        .evidence("left_rows", left, Unit::Count, None, &from)
-        .evidence("right_rows", right, Unit::Count, None, &from);
+        .evidence("pairs", pairs, Unit::Count, thresholds.rows, &from);
+    if known {
+        draft = draft.evidence("left_rows", left, Unit::Count, None, &from).evidence(
+            "right_rows",
+            right,
+            Unit::Count,
+            None,
+            &from,
+        );
+    }
     if let Some(out) = out {
         draft = draft.evidence("output_rows", out as f64, Unit::Count, None, &from);
     }
