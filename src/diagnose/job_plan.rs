@@ -2,7 +2,7 @@
 //! which, which stage for which, and what is between them that no number of
 //! slots changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use super::context::{Context, StageView, millis};
 use super::job_replay::{JobNode, Plan, StageNode};
 use super::steps::Spans;
 use super::waiting;
-use crate::model::{Job, StageId};
+use crate::model::{Job, StageId, TaskSpan};
 
 /// Slots of an executor of which it is followed when they become free.
 const MOST_SLOTS: f64 = 256.0;
@@ -50,7 +50,8 @@ pub(super) fn plan(context: &Context<'_>, ran: &[&StageView<'_>]) -> Option<Plan
             stages: Vec::new(),
         });
     }
-    let hand_overs = hand_overs(context, ran);
+    let on_slots = on_slots(context, ran);
+    let unknown = OnSlots::default();
     let mut of_job: BTreeMap<usize, Vec<&StageView<'_>>> = BTreeMap::new();
     for view in ran {
         of_job.entry(job_of(view, &jobs)?).or_default().push(view);
@@ -76,13 +77,16 @@ pub(super) fn plan(context: &Context<'_>, ran: &[&StageView<'_>]) -> Option<Plan
                 .iter()
                 .map(|task| task.launched_ms.saturating_add(i64::from(task.duration_ms)))
                 .max();
+            let slots = on_slots.get(&view.stage.id).unwrap_or(&unknown);
+            let (tasks_ms, cold_ms) = without_cold(tasks, &slots.firsts);
             plan.stages.push(StageNode {
                 job: place,
                 waits_for: parents.len(),
                 after_ms: between(before, submitted).saturating_add(delay(context, view)),
                 then: Vec::new(),
-                tasks_ms: tasks.iter().map(|task| task.duration_ms).collect(),
-                hand_over_ms: hand_overs.get(&view.stage.id).copied().unwrap_or(0),
+                tasks_ms,
+                cold_ms,
+                hand_over_ms: slots.hand_over_ms,
                 tail_ms: last.zip(view.span).map_or(0, |(last, (_, to))| between(last, to)),
             });
         }
@@ -216,16 +220,24 @@ fn delay(context: &Context<'_>, view: &StageView<'_>) -> u64 {
     })
 }
 
-/// For each stage attempt the mean time from the end of a task to the launch
-/// of the next one on its slot, in milliseconds. Below 0 where the driver
-/// launched the next one before it wrote down the end: real Spark does so by
-/// some 3 ms.
-fn hand_overs(context: &Context<'_>, ran: &[&StageView<'_>]) -> BTreeMap<StageId, i32> {
-    let mut tasks: Vec<(i64, i64, u32, usize)> = Vec::new();
+/// How the slots took the tasks of a stage attempt.
+#[derive(Default)]
+struct OnSlots {
+    /// The mean time from the end of a task to the launch of the next one on
+    /// its slot, in milliseconds. Below 0 where the driver launched the next
+    /// one before it wrote down the end: real Spark does so by some 3 ms.
+    hand_over_ms: i32,
+    /// Tasks that were the first of the stage on their slot, by place in the
+    /// timeline.
+    firsts: Vec<usize>,
+}
+
+fn on_slots(context: &Context<'_>, ran: &[&StageView<'_>]) -> BTreeMap<StageId, OnSlots> {
+    let mut tasks: Vec<(i64, i64, u32, usize, usize)> = Vec::new();
     for (place, view) in ran.iter().enumerate() {
-        for task in view.stage.timeline.iter().flatten() {
+        for (at, task) in view.stage.timeline.iter().flatten().enumerate() {
             let end = task.launched_ms.saturating_add(i64::from(task.duration_ms));
-            tasks.push((task.launched_ms, end, task.executor, place));
+            tasks.push((task.launched_ms, end, task.executor, place, at));
         }
     }
     tasks.sort_unstable();
@@ -237,31 +249,61 @@ fn hand_overs(context: &Context<'_>, ran: &[&StageView<'_>]) -> BTreeMap<StageId
     // By executor when each of its slots became free.
     let mut free: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
     let mut gaps: Vec<(i64, i64)> = vec![(0, 0); ran.len()];
-    for (launched, end, executor, place) in tasks {
+    let mut firsts: Vec<Vec<usize>> = vec![Vec::new(); ran.len()];
+    for (launched, end, executor, place, at) in tasks {
         let free = free.entry(executor).or_default();
         if free.len() < slots(executor, ran[place].cpus) {
             free.push(end);
+            firsts[place].push(at);
             continue;
         }
         // The one that became free last, or about now.
-        let by_now = |freed: &i64| *freed > launched.saturating_add(SOON_MS);
-        let Some(slot) =
-            free.iter_mut().min_by_key(|freed| (by_now(freed), launched.abs_diff(**freed)))
-        else {
-            continue;
-        };
+        let later = |freed: i64| freed > launched.saturating_add(SOON_MS);
+        let nearest = |freed: &&mut i64| (later(**freed), launched.abs_diff(**freed));
+        let Some(slot) = free.iter_mut().min_by_key(nearest) else { continue };
         if ran[place].span.is_some_and(|(first, _)| *slot >= first) {
-            let gap = launched.saturating_sub(*slot).clamp(-SOON_MS, LONGEST_GAP_MS);
-            gaps[place].0 += gap;
+            gaps[place].0 += launched.saturating_sub(*slot).clamp(-SOON_MS, LONGEST_GAP_MS);
             gaps[place].1 += 1;
+        } else {
+            firsts[place].push(at);
         }
         *slot = end;
     }
     ran.iter()
         .zip(gaps)
-        .filter(|(_, (_, n))| *n > 0)
-        .map(|(view, (sum, n))| (view.stage.id, (sum / n) as i32))
+        .zip(firsts)
+        .map(|((view, (sum, n)), firsts)| {
+            let hand_over_ms = if n > 0 { (sum / n) as i32 } else { 0 };
+            (view.stage.id, OnSlots { hand_over_ms, firsts })
+        })
         .collect()
+}
+
+/// Durations of tasks as they are once their executor is warm, and what the
+/// first ones on each slot took longer because it was not. Real Spark's first
+/// tasks spend about as much longer running as deserializing (classes are
+/// loaded in both): no more than twice the latter is taken for it, so that a
+/// hot task is not.
+fn without_cold(tasks: &[TaskSpan], firsts: &[usize]) -> (Vec<u32>, Vec<u32>) {
+    let is_first: BTreeSet<usize> = firsts.iter().copied().collect();
+    let median = |of: fn(&TaskSpan) -> u32| {
+        let others = tasks.iter().enumerate().filter(|(at, _)| !is_first.contains(at));
+        let mut values: Vec<u32> = others.map(|(_, task)| of(task)).collect();
+        values.sort_unstable();
+        values.get(values.len() / 2).copied().unwrap_or(0)
+    };
+    let (duration, deserialize) =
+        (median(|task| task.duration_ms), median(|task| task.deserialize_ms));
+    let mut warm: Vec<u32> = tasks.iter().map(|task| task.duration_ms).collect();
+    let mut cold = Vec::new();
+    for at in is_first {
+        let (Some(task), Some(warm)) = (tasks.get(at), warm.get_mut(at)) else { continue };
+        let longer = task.duration_ms.saturating_sub(duration);
+        let most = task.deserialize_ms.saturating_sub(deserialize).saturating_mul(2);
+        *warm -= longer.min(most);
+        cold.push(longer.min(most));
+    }
+    (warm, cold)
 }
 
 #[cfg(test)]
@@ -289,6 +331,21 @@ mod tests {
             jobs.iter().filter_map(|job| JobSpan::of(job, i64::MAX)).collect();
         let groups: Vec<(bool, u64)> = groups.iter().map(|group| (true, *group)).collect();
         waits(&spans, &groups).expect("few jobs")
+    }
+
+    #[test]
+    fn a_cold_start_is_told_from_a_hot_task() {
+        let task = |duration_ms, deserialize_ms| TaskSpan {
+            duration_ms,
+            deserialize_ms,
+            ..TaskSpan::default()
+        };
+        let tasks = [task(2_500, 900), task(9_000, 10), task(700, 10), task(700, 10)];
+        let (warm, cold) = without_cold(&tasks, &[0, 1]);
+        assert_eq!((warm, cold), (vec![720, 9_000, 700, 700], vec![1_780, 0]));
+        // With no other task deserialization alone tells.
+        assert_eq!(without_cold(&tasks[..1], &[0]), (vec![700], vec![1_800]));
+        assert_eq!(without_cold(&[], &[0]), (vec![], vec![]));
     }
 
     #[test]

@@ -41,8 +41,11 @@ pub(super) struct StageNode {
     pub(super) after_ms: u64,
     /// Stages that wait for it.
     pub(super) then: Vec<usize>,
-    /// Of its task attempts, in launch order.
+    /// Of its task attempts, in launch order, on a warm executor.
     pub(super) tasks_ms: Vec<u32>,
+    /// What the first task on each slot takes longer, as far as it was seen:
+    /// beyond that many slots the same again.
+    pub(super) cold_ms: Vec<u32>,
     /// From the end of a task to the launch of the next on its slot; below 0
     /// where that was launched before the end was written down.
     pub(super) hand_over_ms: i32,
@@ -178,9 +181,14 @@ impl Replay<'_> {
         {
             let node = &self.plan.stages[stage];
             let next = self.launched[stage];
-            // The first tasks find their slots waiting.
-            let hand_over = if next < self.slots { 0 } else { i64::from(node.hand_over_ms) };
-            let task = u64::from(node.tasks_ms[next]).saturating_add_signed(hand_over);
+            let cold = node.cold_ms.get(next % node.cold_ms.len().max(1));
+            // The first tasks find their slots waiting, and cold.
+            let more = if next < self.slots {
+                cold.map_or(0, |cold| i64::from(*cold))
+            } else {
+                i64::from(node.hand_over_ms)
+            };
+            let task = u64::from(node.tasks_ms[next]).saturating_add_signed(more);
             self.at(now.saturating_add(task), Event::TaskEnded(stage));
             self.free -= 1;
             self.launched[stage] += 1;

@@ -17,14 +17,17 @@ use crate::model::{DataQuality, Kind, State};
 
 /// Executors to what they were.
 const FACTORS: [f64; 8] = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0];
+/// A number of whole executors that is further from the factor stands for
+/// another factor.
+const MOST_ROUNDING: f64 = 0.15;
 /// A replay that is further off than this says nothing about other sizes.
 const MOST_ERROR: f64 = 0.25;
 
 /// Predictions for one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhatIf {
-    /// Ascending by factor; 1.0 among them. A factor that makes no other
-    /// number of whole executors than one before it is left out.
+    /// Ascending by factor; 1.0 among them. Factors near which there is no
+    /// number of whole executors are left out.
     pub scenarios: Vec<Scenario>,
     /// The run with no end of executors: gaps of the driver and the longest
     /// chain of tasks.
@@ -88,7 +91,9 @@ pub(super) fn of(context: &Context<'_>) -> Option<WhatIf> {
         let cores = size.cores(factor);
         #[expect(clippy::float_cmp, reason = "the same arithmetic on the same numbers")]
         let known = scenarios.iter().any(|scenario| scenario.cores == cores);
-        if known || (factor < 1.0 && cores >= size.cores) {
+        let asked = size.cores * factor;
+        let far = (cores - asked).abs() > asked * MOST_ROUNDING;
+        if known || far || (factor < 1.0 && cores >= size.cores) {
             continue;
         }
         // More executors are never worse: those too many could stay idle.
@@ -109,7 +114,8 @@ pub(super) fn of(context: &Context<'_>) -> Option<WhatIf> {
 /// Clauses, each of which a reader may doubt.
 fn assumptions(context: &Context<'_>, size: &Size) -> Vec<String> {
     let mut all = vec![
-        "each task takes as long as it did (with more executors storage, network and caches may \
+        "each task takes as long as it did, and the first one on each slot as much longer, because \
+         its executor is cold (with more executors storage, network and caches may \
          be slower or faster; with fewer, more may spill)"
             .to_owned(),
         "stages keep their number of tasks, so that one with fewer tasks than cores gains nothing \
@@ -232,7 +238,7 @@ mod tests {
             .map(|scenario| (scenario.factor, scenario.wall.as_secs()))
             .collect();
         // Two executors of two cores: a half, one and a half, and so on.
-        assert_eq!(walls, [(0.25, 100), (1.0, 60), (1.5, 60), (2.0, 40), (3.0, 40), (4.0, 40)]);
+        assert_eq!(walls, [(0.5, 100), (1.0, 60), (1.5, 60), (2.0, 40), (3.0, 40), (4.0, 40)]);
         assert_eq!(what_if.critical_path.as_secs(), 40);
         let half = what_if.scenarios.first().expect("a scenario");
         assert_eq!((half.cores, half.bought.as_secs()), (2.0, 200));

@@ -21,6 +21,7 @@ mod labels;
 mod scans;
 mod score;
 mod time;
+mod what_if;
 mod whole_run;
 
 use Rule::DataSkew;

@@ -44,7 +44,12 @@ fn at_100_per_cent_the_replay_is_the_run() {
     errors.sort_by(f64::total_cmp);
     let median = errors[errors.len() / 2];
     let worst = errors.last().expect("predictions");
-    println!("{} runs: median error {:.2} %, worst {:.1} %", errors.len(), median * 100.0, worst * 100.0);
+    println!(
+        "{} runs: median error {:.2} %, worst {:.1} %",
+        errors.len(),
+        median * 100.0,
+        worst * 100.0
+    );
     // Lost executors, speculative copies and waits for locality are not
     // replayed: those runs are the ones that are off.
     assert!(median < 0.005, "{median}");
@@ -80,10 +85,13 @@ fn predictions_against_real_runs_on_other_executors() {
                  {:+.1} %",
                 error * 100.0
             );
-            assert!(error.abs() < 0.15, "{version} {from} {to}: {promised} {real}");
+            // Two cores were recorded on. Sleeping takes none, but four JVMs
+            // that start on them do: first tasks took 7 s, of one executor
+            // 2.4 s. Between one and two it is a fair contest.
+            let most = if from.max(to) > 2.0 { 0.4 } else { 0.15 };
+            assert!(error.abs() < most, "{version} {from} {to}: {promised} {real}");
             checked += 1;
         }
     }
-    // Three sizes from each of three, but a quarter and a half of one.
-    assert!(checked >= 12, "{checked}");
+    assert_eq!(checked, 2 * 3 * 3, "each of three from each of three, of two versions");
 }
