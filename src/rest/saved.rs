@@ -335,7 +335,7 @@ fn recognise(name: &str, value: Value) -> Option<Part> {
         Value::Array(all) => all.first(),
         other => Some(other),
     };
-    let Some(first) = first else { return by_name(name) };
+    let Some(first) = first else { return Some(by_name(name)) };
     let has = |key: &str| first.get(key).is_some();
     Some(if has("attempts") && has("id") {
         Part::Applications(list(value))
@@ -363,10 +363,10 @@ fn recognise(name: &str, value: Value) -> Option<Part> {
 }
 
 /// An empty list, by the last part of its name.
-fn by_name(name: &str) -> Option<Part> {
+fn by_name(name: &str) -> Part {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
     let stem = last.split('.').next().unwrap_or(&last);
-    Some(match stem {
+    match stem {
         "applications" => Part::Applications(Vec::new()),
         "jobs" => Part::Jobs(Vec::new()),
         "stages" => Part::Stages(Vec::new()),
@@ -375,7 +375,7 @@ fn by_name(name: &str) -> Option<Part> {
         "storage_rdd" | "rdd" | "storage" => Part::Cached(Vec::new()),
         // An empty list of anything says nothing.
         _ => Part::Other,
-    })
+    }
 }
 
 /// The stage attempt in a name: the last two numbers of `taskSummary_2_0.json`

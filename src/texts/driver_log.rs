@@ -269,11 +269,11 @@ impl Reading {
     fn finish(mut self) -> DriverLog {
         let application = &mut self.log.application;
         for job in self.jobs.values_mut().filter(|job| job.status == JobStatus::Failed) {
-            let reasons = job.stage_ids.iter().filter_map(|stage| {
+            let mut reasons = job.stage_ids.iter().filter_map(|stage| {
                 let attempt = self.attempts.get(stage).copied()?;
                 self.stages.get(&StageId { stage: *stage, attempt })?.failure_reason.clone()
             });
-            job.failure_reason = reasons.last();
+            job.failure_reason = reasons.next_back();
             if let Some(reason) = &job.failure_reason {
                 job.status = JobStatus::of_failure(reason);
             }

@@ -350,8 +350,9 @@ Functions [1]: [avg(id#3L)]
     fn what_is_no_plan_and_what_is_endless() {
         assert!(parse("select 1").is_none());
         assert!(parse("== Physical Plan ==\n\n").is_none());
-        let deep: String =
-            (0..9_000).map(|level| format!("{}+- Filter\n", "   ".repeat(level % 900))).collect();
+        let deep: String = (0..9_000)
+            .flat_map(|level| ["   ".repeat(level % 900), "+- Filter\n".into()])
+            .collect();
         let plan = parse(&format!("== Physical Plan ==\n{deep}")).expect("a plan");
         assert_eq!((plan.nodes.len(), plan.nodes_omitted), (NODES, 4_000));
         let own = "== Physical Plan ==\nFilter (1)\n\n\n(1) Filter\nCondition : x\n\n\

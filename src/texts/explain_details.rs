@@ -125,7 +125,10 @@ fn text(name: &str, line: &str, details: &Details) -> String {
     if name.starts_with("Scan ") {
         let mut text = format!("File{name} {}", get("Output"));
         for (key, value) in metadata(name, details) {
-            text.push_str(&format!(", {key}: {value}"));
+            text.push_str(", ");
+            text.push_str(key);
+            text.push_str(": ");
+            text.push_str(&value);
         }
         return text;
     }

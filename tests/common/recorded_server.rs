@@ -54,7 +54,7 @@ fn sql<'q>(folder: &Path, id: Option<&str>, parameter: impl Fn(&str) -> Option<&
         }
     }
     if let Some(id) = id {
-        return match executions.into_iter().find(|one| one["id"].to_string() == id) {
+        return match executions.into_iter().find(|one| one["id"].as_u64() == id.parse().ok()) {
             Some(execution) => Answer::json(execution.to_string()),
             None => Answer::not_found(&format!("unknown query execution id: {id}")),
         };

@@ -89,8 +89,8 @@ fn a_cold_start_is_no_skew() {
 }
 
 /// 3. Adding up before the shuffle hides the skew of a GROUP BY: where it
-/// shrinks the data there is none left, and where it gathers rows the records
-/// do not show what there is.
+///    shrinks the data there is none left, and where it gathers rows the records
+///    do not show what there is.
 #[test]
 fn partial_aggregation_hides_the_keys() {
     let right = must("hot_key_aggregate", DataSkew);
@@ -167,8 +167,8 @@ fn more_partitions_leave_one_key_where_it_is() {
 }
 
 /// 7. Where a stage took far longer than its tasks ran, look at scheduling
-/// first; and do not call it scheduling where the application's own tasks held
-/// the cores.
+///    first; and do not call it scheduling where the application's own tasks held
+///    the cores.
 #[test]
 fn wall_far_above_run_time() {
     let delay = must("scheduling_no_executors", SchedulingDelay);

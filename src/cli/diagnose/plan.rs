@@ -39,8 +39,8 @@ impl Wanted {
 
 /// What the pages among these sources show, of the first that shows one thing.
 pub(super) fn shown(sources: &[String]) -> Option<Shown> {
-    let pages = sources.iter().filter_map(|source| source.parse::<Page>().ok());
-    pages.filter_map(|page| page.shown).next()
+    let mut pages = sources.iter().filter_map(|source| source.parse::<Page>().ok());
+    pages.find_map(|page| page.shown)
 }
 
 /// What there is to read in one source, in order. What cannot be looked at is

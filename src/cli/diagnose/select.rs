@@ -113,10 +113,7 @@ fn time(text: &str) -> Result<Timestamp, String> {
 /// A query as it is compared: white space, comments to the end of a line, case
 /// and a last semicolon make no difference.
 fn normalised(text: &str) -> String {
-    let lines = text.lines().map(|line| match line.trim_start().starts_with("--") {
-        true => "",
-        false => line,
-    });
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     words.join(" ").trim_end_matches([';', ' ']).to_lowercase()
 }
@@ -143,8 +140,9 @@ impl Choice {
             return Chosen::None("its source tells of no SQL executions".to_owned());
         };
         match self {
-            Self::Id(id) => by_id(executions, *id, application.sql_omitted),
-            Self::Page(Shown::Sql(id)) => by_id(executions, *id, application.sql_omitted),
+            Self::Id(id) | Self::Page(Shown::Sql(id)) => {
+                by_id(executions, *id, application.sql_omitted)
+            }
             Self::Page(Shown::Job(job)) => by_jobs(application, &[*job], &format!("job {job}")),
             Self::Page(Shown::Stage(id)) => {
                 let stages = application.stages.iter().filter(|stage| stage.id.stage == *id);

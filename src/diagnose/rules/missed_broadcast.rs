@@ -82,7 +82,7 @@ pub(super) struct Shuffled<'a> {
     bytes: u64,
 }
 
-fn shuffled<'a>(input: NodeRef<'a>, side: Side) -> Option<Shuffled<'a>> {
+fn shuffled(input: NodeRef<'_>, side: Side) -> Option<Shuffled<'_>> {
     let exchange = input.feeding_exchange()?;
     let value = exchange.node.value("data size")?;
     // Written by this execution's own tasks.

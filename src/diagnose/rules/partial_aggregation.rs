@@ -58,7 +58,7 @@ pub(super) fn matters(context: &Context<'_>, view: &ExecutionView<'_>, share: f6
     let all = context
         .stages
         .iter()
-        .filter_map(|stage| stage.run_time_sum())
+        .filter_map(super::context::StageView::run_time_sum)
         .fold(Duration::ZERO, Duration::saturating_add);
     ratio(view.task_time, all).is_some_and(|of_all| of_all >= share)
 }

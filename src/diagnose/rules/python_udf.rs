@@ -199,9 +199,9 @@ fn first_tasks_excess(context: &Context<'_>, view: &StageView<'_>) -> Duration {
         let slots = (f64::from(cores) / view.cpus).max(1.0) as u32;
         let seen = launched.entry(task.executor).or_default();
         if *seen < slots {
-            first.push(task.run_ms)
+            first.push(task.run_ms);
         } else {
-            others.push(task.run_ms)
+            others.push(task.run_ms);
         }
         *seen += 1;
     }

@@ -51,7 +51,7 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     // A command and the query that it runs as another execution may both show
     // what was written.
     let mut seen = BTreeSet::new();
-    let nodes = context.executions.iter().flat_map(|execution| execution.nodes());
+    let nodes = context.executions.iter().flat_map(super::ExecutionView::nodes);
     let writers = nodes
         .filter(|node| node.node.metric(FILES).is_some_and(|files| seen.insert(files.accumulator)));
     drafts.extend(writers.filter_map(|node| judge(context, node)));

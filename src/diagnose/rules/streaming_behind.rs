@@ -77,7 +77,7 @@ only: capped intake balances them.
 };
 
 /// Queries that ended earlier than this are no news of a running application.
-const NEWS: Duration = Duration::from_secs(3_600);
+const NEWS: Duration = Duration::from_hours(1);
 
 /// State that grew by less over the batches kept is steady.
 const GROWING_STATE: f64 = 1.5;
