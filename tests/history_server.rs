@@ -127,8 +127,14 @@ async fn diagnose_takes_a_page_of_a_server() {
             (list.matches("\"id\"").count() == 2).then_some(())
         })
         .await;
-        let page = format!("{url}/history/{id}/stages/stage/?id=10&attempt=0");
+        let page = format!("{url}/history/{id}/jobs/");
         assert_eq!(real::diagnose(&[&page, "--format", "json"]), log, "Spark {version}");
+        // The page of a stage asks about the SQL execution that it ran for.
+        let page = format!("{url}/history/{id}/stages/stage/?id=10&attempt=0");
+        let focused = real::diagnose(&[&page, "--format", "json"]);
+        let executions = focused["applications"][0]["sql_executions"].as_array().unwrap();
+        assert_eq!((executions.len(), executions[0]["sql_id"].as_u64()), (1, Some(1)));
+        assert_eq!(focused["applications"][0]["findings"], log["applications"][0]["findings"]);
         assert_eq!(real::diagnose(&[&url, "--app-id", id, "--format", "json"]), log);
         let all = real::diagnose(&[&url, "--format", "json"]);
         let all = all["applications"].as_array().unwrap();

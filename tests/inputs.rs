@@ -256,3 +256,78 @@ fn an_engine_s_log_alone_has_its_timeline() {
     let (status, ..) = diagnose(&["--log", "Cargo.toml"]);
     assert_ne!(status, 0, "it is no log");
 }
+
+#[test]
+fn a_real_driver_s_log_has_its_jobs_and_how_they_ended() {
+    for version in VERSIONS {
+        let log = format!("tests/fixtures/driver_logs/explained-{version}.log");
+        let (application, errors) = application(&["--log", &log]);
+        assert_eq!(application["spark_version"], *version);
+        assert_eq!(application["source"], "driver_log");
+        assert!(application["app_id"].as_str().unwrap().starts_with("app-2026"), "{application}");
+        // One job fails, and the program died of it.
+        let failed: Vec<&Value> = application["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|finding| finding["rule"] == "job_failed")
+            .collect();
+        assert_eq!(failed.len(), 1, "{application}");
+        assert_eq!(application["time"], Value::Null, "a log does not tell of executors");
+        assert!(application["stages"].as_array().unwrap().len() > 20);
+        assert!(errors.contains("names the UI at http://127.0.0.1:"), "{errors}");
+    }
+}
+
+#[test]
+fn a_structured_log_tells_the_same_as_one_in_words() {
+    let of = |name: &str| application(&["--log", &format!("tests/fixtures/driver_logs/{name}")]).0;
+    let (words, structured) = (of("explained-4.3.0.log"), of("structured-4.3.0.log"));
+    for part in ["spark_version", "app_name"] {
+        assert_eq!(words[part], structured[part]);
+    }
+    let count = |application: &Value| application["stages"].as_array().unwrap().len();
+    assert_eq!(count(&words), count(&structured));
+}
+
+#[test]
+fn a_driver_s_heap_that_was_used_up_is_told_by_its_log() {
+    let (application, _) = application(&["--log", "tests/fixtures/driver_logs/heap-4.3.0.log"]);
+    let findings = application["findings"].as_array().unwrap();
+    let memory: Vec<&Value> =
+        findings.iter().filter(|finding| finding["rule"] == "memory").collect();
+    assert_eq!(memory.len(), 1, "{application}");
+    assert_eq!(memory[0]["cause"], "heap_oom");
+}
+
+#[test]
+fn what_real_spark_explains_is_judged_by_what_is_bad_without_numbers() {
+    for version in VERSIONS {
+        let of = |name: &str| {
+            let file = format!("tests/fixtures/explain/{version}/{name}.txt");
+            let (application, _) = application(&["--explain", &file]);
+            let mut found = rules(&application).iter().map(ToString::to_string).collect::<Vec<_>>();
+            found.dedup();
+            found
+        };
+        // Both products read all of a partitioned table besides.
+        for suffix in ["", ".final"] {
+            for (plan, found) in [
+                ("cartesian", &["cartesian", "full_scan"][..]),
+                ("nested_loop", &["cartesian", "full_scan"]),
+                ("python", &["python_udf"]),
+                ("whole_table", &["full_scan"]),
+            ] {
+                let rules = of(&format!("{plan}{suffix}"));
+                assert!(rules.contains(&found[0].to_owned()), "{version} {plan}: {rules:?}");
+                let other = rules.iter().find(|rule| !found.contains(&rule.as_str()));
+                assert_eq!(other, None, "{version} {plan}{suffix}");
+            }
+        }
+        let joined = of("join.final");
+        assert!(!joined.contains(&"cartesian".to_owned()), "{version}: {joined:?}");
+        // The same plan by whichever way it was printed.
+        assert_eq!(of("join.simple"), of("join"), "{version}");
+        assert_eq!(of("join.extended"), of("join"), "{version}");
+    }
+}

@@ -22,7 +22,7 @@ use super::blocked;
 use super::context::{Context, StageView};
 use super::steps::Spans;
 use super::time_sweep::{Piece, TASK_PARTS, Window, split};
-use crate::model::{Application, DataQuality, Job, StageStatus};
+use crate::model::{Application, DataQuality, Job, Source, StageStatus};
 
 /// What an instant went to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -154,7 +154,9 @@ pub(super) fn of(context: &Context<'_>) -> Times {
     let application = context.application;
     let pieces: Vec<Vec<Piece>> = context.stages.iter().map(pieces_of).collect();
     let ran = pieces.iter().any(|pieces| !pieces.is_empty());
-    if ran && application.executors.is_empty() {
+    // A driver's log tells of jobs and stages, not of who ran their tasks.
+    let by_text = matches!(application.source, Source::DriverLog | Source::Explain);
+    if application.executors.is_empty() && (ran || by_text) {
         return Times::default();
     }
     let executors = executors(application, pieces.iter().flatten());

@@ -14,6 +14,7 @@ use spark_exporter::eventlog::{ReadOptions, read, scan};
 use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source};
 
+mod about_rules;
 mod edited;
 mod impact;
 mod judgement;

@@ -70,7 +70,6 @@ save, and for running tasks whose records are not known yet.
     fires: &[
         "hot_key",
         "hot_key-64_partitions",
-        "hot_key-filtered",
         "hot_key_window",
         "hot_key_aggregate",
         "compressible_hot_key",

@@ -112,8 +112,10 @@ fn judge(context: &Context<'_>, drafts: &[Draft]) -> Option<Draft> {
     let longest = longest(&gaps);
     let worst = longest.first()?;
     let headline = format!(
-        "{} in which no job ran and the executors stood idle, {} of it {}: {}",
+        "{} in which no job ran{}, {} of it {}: {}",
         humane::duration(all),
+        // Of a driver's log alone nobody knows who was there.
+        if context.supplies.cores.is_empty() { "" } else { " and the executors stood idle" },
         humane::duration(millis(worst.to.saturating_sub(worst.from))),
         beside(application, worst),
         main.words(),

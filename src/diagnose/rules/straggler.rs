@@ -40,6 +40,7 @@ pub(super) const ABOUT: About = About {
         ("run_time_ratio", "the one to the other"),
         ("slow_tasks", "tasks of the stage that are slow in this sense"),
         ("records_ratio", "records of the slowest task to typical ones: below the threshold, or it were skew"),
+        ("bytes_ratio", "the same of bytes, where records do not tell"),
         ("deserialize_ratio", "its deserialization to its duration"),
         ("tasks_before_on_executor", "tasks its executor had been given before it"),
         ("gc_time", "its garbage collection"),

@@ -13,7 +13,8 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("join_explosion", &[(JoinExplosion, None, Warning)]),
     healthy("join_explosion-healthy"),
     healthy("join_explosion-few"),
-    ill("cartesian", &[(Cartesian, None, Warning)]),
+    // 4.1 s to save in one recording, below what is a warning.
+    ill("cartesian", &[(Cartesian, None, Info)]),
     ill("cartesian-product", &[(Cartesian, None, Warning)]),
     healthy("cartesian-healthy"),
     healthy("cartesian-small"),
@@ -59,7 +60,6 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("hot_key_aggregate", &[(DataSkew, Some(Cause::HotKey), Info)]),
     ill("hot_key_window", &[(DataSkew, Some(Cause::HotKey), Warning)]),
     ill("hot_key-64_partitions", &[(DataSkew, Some(Cause::HotKey), Warning)]),
-    ill("hot_key-filtered", &[(DataSkew, Some(Cause::HotKey), Warning)]),
     // Adaptive execution splits the hot partition.
     healthy("hot_key-split"),
     // The same settings, and the partition compresses below them.

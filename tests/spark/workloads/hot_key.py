@@ -14,8 +14,7 @@ The tempting wrong verdict: a straggler (slow host), or too few partitions.
 does nothing with them: near miss, no time to save, nothing to report.
 --partitions 64 cuts the shuffle finer, and the key stays in one task. --split
 lowers the size from which adaptive execution splits a partition of a join, and it
-does. --filtered drops the hot customer's orders by a condition of the join, so
-that they need not go into it.
+does.
 """
 
 import argparse
@@ -27,7 +26,6 @@ from pyspark.sql import functions as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--healthy", action="store_true")
 parser.add_argument("--cheap", action="store_true")
-parser.add_argument("--filtered", action="store_true")
 parser.add_argument("--split", action="store_true")
 parser.add_argument("--partitions", default="16")
 parser.add_argument("--rows", type=int, default=400_000)
@@ -47,14 +45,8 @@ customer = spread if options.healthy else F.when(F.col("id") % 100 < 85, F.lit(0
 orders = spark.range(0, options.rows, 1, 16).select(
     "id", customer.cast("long").alias("customer"), incompressible("id", 128).alias("note"))
 customers = spark.range(0, 4001, 1, 2).select(F.col("id").alias("customer"), (F.col("id") % 7).alias("region"))
-if options.filtered:
-    # Spark must compute it in the join: it needs columns of both sides.
-    valid = F.expr("length(sha2(repeat(concat(id, '-', region), 3000), 512)) = 128 and id * (customers.customer > 0) > 0")
-    customers = customers.alias("customers")
-    joined = orders.join(customers, (orders.customer == F.col("customers.customer")) & valid).drop(orders.customer)
-else:
-    joined = orders.join(customers, "customer")
-priced = work(joined, rounds=0 if options.cheap or options.filtered else 6)
+joined = orders.join(customers, "customer")
+priced = work(joined, rounds=0 if options.cheap else 6)
 print(priced.agg(F.sum("cost"), F.sum("region"), F.max("note")).collect()[0][0])
 if options.cheap:
     # The time of this run goes elsewhere, and evenly.
