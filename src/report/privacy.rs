@@ -184,12 +184,25 @@ fn is_secret(word: &str) -> bool {
 /// PEM blocks, whose lines have no separators of their own.
 fn without_private_keys(text: &str) -> Cow<'_, str> {
     const BEGIN: &str = "PRIVATE KEY-----";
-    let Some(begin) = text.find(BEGIN) else { return Cow::Borrowed(text) };
-    let from = begin + BEGIN.len();
-    let rest = text.get(from..).unwrap_or_default();
-    let end = rest.find("-----END").map_or(rest.len(), |end| end);
-    let rest = rest.get(end..).unwrap_or_default();
-    Cow::Owned(format!("{}{GONE}{rest}", &text[..from]))
+    if !text.contains(BEGIN) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // Each block ends in a line that says the words of its beginning again.
+    while let Some((before, key)) = rest.split_once(BEGIN) {
+        out.push_str(before);
+        out.push_str(BEGIN);
+        out.push_str(GONE);
+        rest = key.find("-----END").map_or("", |end| &key[end..]);
+        if let Some((end, after)) = rest.split_once(BEGIN) {
+            out.push_str(end);
+            out.push_str(BEGIN);
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// A text that is always shown (names of applications, executors, hosts),
@@ -331,6 +344,8 @@ mod tests {
         }
         let key = "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b";
         assert!(!redacted(key).contains("MIIE"), "{}", redacted(key));
+        let two = redacted(&format!("{key} c {key}")).into_owned();
+        assert!(!two.contains("MIIE") && two.matches(" b").count() == 2, "{two}");
         let jwt = format!("see eyJ{}.eyJ{}.{}", "a".repeat(20), "b".repeat(20), "c".repeat(20));
         assert_eq!(redacted(&jwt), "see <redacted>");
     }

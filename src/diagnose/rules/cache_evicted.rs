@@ -99,7 +99,7 @@ fn tables<'a>(context: &Context<'a>) -> BTreeMap<u64, Vec<Reading<'a>>> {
     let mut tables: BTreeMap<u64, Vec<Reading<'a>>> = BTreeMap::new();
     for execution in &context.executions {
         for scan in execution.nodes() {
-            if !scan.node.name.starts_with("InMemoryTableScan") {
+            if !scan.node.reads_cache() {
                 continue;
             }
             let Some(below) = scan.children().find_map(counts_rows) else { continue };
