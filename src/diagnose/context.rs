@@ -23,6 +23,8 @@ pub(super) struct Context<'a> {
     pub(super) stages: Vec<StageView<'a>>,
     /// In the order of [`Application::sql`].
     pub(super) executions: Vec<ExecutionView<'a>>,
+    /// Run time of all tasks.
+    pub(super) task_time: Duration,
     pub(super) totals: RunNumbers,
 }
 
@@ -84,7 +86,11 @@ impl<'a> Context<'a> {
             .unwrap_or_default()
             .max(Duration::from_millis(1));
         let executions = executions::of(application, &stages);
-        Self { application, thresholds, run, supplies, stages, executions, totals }
+        let task_time = stages
+            .iter()
+            .filter_map(StageView::run_time_sum)
+            .fold(Duration::ZERO, Duration::saturating_add);
+        Self { application, thresholds, run, supplies, stages, executions, task_time, totals }
     }
 
     /// Share of the run.

@@ -14,7 +14,7 @@ mod summary;
 mod text;
 
 pub use focus::focus;
-pub use html::{Place, html};
+pub use html::{Escaped, Place, html};
 pub use json::{SCHEMA_VERSION, json, json_of_one};
 pub use markdown::markdown;
 pub use outline::{Outline, anchor};

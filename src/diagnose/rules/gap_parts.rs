@@ -83,8 +83,11 @@ impl GapParts {
             }
             open.push(span);
             let jobs = || {
-                let own = |id: &u32| execution.job_ids.binary_search(id).is_ok();
-                context.application.jobs.iter().filter(move |job| own(&job.id))
+                let all = &context.application.jobs;
+                execution
+                    .job_ids
+                    .iter()
+                    .filter_map(move |id| all.get(all.binary_search_by_key(id, |job| job.id).ok()?))
             };
             let (Some(first), last) = (
                 jobs().filter_map(|job| job.submitted).min().map(ms),

@@ -9,7 +9,6 @@ use super::draft::{Draft, Weight};
 use super::humane;
 use super::plan_text::{self, Phase};
 use super::{About, Confidence, ExecutionView, FindingKind, NodeRef, Rule, Severity, Unit, Where};
-use std::time::Duration;
 
 pub(super) const ABOUT: About = About {
     rule: Rule::PartialAggregation,
@@ -55,12 +54,7 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
 
 /// Whether the execution's tasks ran for such a share of the run's.
 pub(super) fn matters(context: &Context<'_>, view: &ExecutionView<'_>, share: f64) -> bool {
-    let all = context
-        .stages
-        .iter()
-        .filter_map(super::context::StageView::run_time_sum)
-        .fold(Duration::ZERO, Duration::saturating_add);
-    ratio(view.task_time, all).is_some_and(|of_all| of_all >= share)
+    ratio(view.task_time, context.task_time).is_some_and(|of_all| of_all >= share)
 }
 
 /// Rows that the only input of a node gives.

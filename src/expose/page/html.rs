@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::metrics::label::clean;
+use crate::report;
 
 /// Characters of one text shown.
 const MAX_TEXT: usize = 400;
@@ -25,19 +26,9 @@ impl fmt::Display for Whole<'_> {
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write;
-        for c in clean(self.0, MAX_TEXT).chars() {
-            match c {
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '&' => f.write_str("&amp;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                c => f.write_char(c)?,
-            }
-        }
+        report::Escaped(&clean(self.0, MAX_TEXT)).fmt(f)?;
         if self.0.chars().nth(MAX_TEXT).is_some() {
-            f.write_char('…')?;
+            f.write_str("…")?;
         }
         Ok(())
     }

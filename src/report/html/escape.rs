@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write};
 
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+/// Escaped when it is displayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

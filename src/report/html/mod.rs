@@ -8,7 +8,7 @@ mod tables;
 
 use std::fmt::{self, Write};
 
-use self::escape::Escaped;
+pub use self::escape::Escaped;
 use super::outline::{Block, FindingView, Item, Outline, Section};
 use super::{Texts, View};
 
