@@ -1,7 +1,7 @@
 //! How well the diagnosis does over the whole collection, rule by rule:
 //! printed by each run of the tests, and held at 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -47,6 +47,17 @@ fn wanted(expected: &Expected, finding: &Finding) -> Option<bool> {
         expected.may.iter().any(|(rule, most)| *rule == finding.rule && finding.severity <= *most)
             || (finding.cause == Some(Cause::ColdExecutor) && finding.severity == Severity::Info);
     if may { None } else { Some(false) }
+}
+
+#[test]
+fn each_label_is_of_a_recorded_run_and_the_only_one() {
+    let names: Vec<&str> = labels::all().map(|expected| expected.run).collect();
+    let unique: BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(names.len(), unique.len(), "a run has two labels");
+    let runs: BTreeSet<String> = recorded().into_iter().map(|(run, ..)| run).collect();
+    let recorded: BTreeSet<&str> = runs.iter().map(String::as_str).collect();
+    let missing: Vec<_> = unique.difference(&recorded).collect();
+    assert!(missing.is_empty(), "labelled and not recorded: {missing:?}");
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use spark_exporter::diagnose::{Cause, Rule, Severity};
 
 use super::{Expected, healthy, ill};
-use Rule::{
-    CacheEvicted, DriverGap, PythonUdf, SmallFilesRead, SmallFilesWritten, StreamingBehind,
-};
+use Rule::{CacheEvicted, PythonUdf, SmallFilesRead, SmallFilesWritten, StreamingBehind};
 use Severity::{Info, Warning};
 
 pub(crate) const EXPECTED: &[Expected] = &[
@@ -18,19 +16,7 @@ pub(crate) const EXPECTED: &[Expected] = &[
     ill("cache_evicted", &[(CacheEvicted, None, Info)]),
     healthy("cache_evicted-few"),
     healthy("cache_evicted-disk"),
-    // Before it writes, the program deletes what its last recording left: a gap.
-    Expected {
-        run: "small_files",
-        must: &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)],
-        may: &[(DriverGap, Warning)],
-    },
-    Expected { run: "small_files-few", must: &[], may: &[(DriverGap, Warning)] },
-    Expected {
-        run: "small_files",
-        must: &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)],
-        // The program first removed tens of thousands of files of another run.
-        may: &[(DriverGap, Warning)],
-    },
+    ill("small_files", &[(SmallFilesRead, None, Info), (SmallFilesWritten, None, Warning)]),
     healthy("small_files-few"),
     // Far below 10 GiB: see below for what it says at other thresholds.
     healthy("full_scan"),

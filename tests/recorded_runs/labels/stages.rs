@@ -45,7 +45,6 @@ pub(crate) const EXPECTED: &[Expected] = &[
     healthy("partitioning_one_task-healthy"),
     ill("partitioning_too_few", &[(Partitioning, None, Info)]),
     healthy("partitioning_too_few-healthy"),
-    ill("partitioning_too_many", &[(Partitioning, None, Warning)]),
     healthy("partitioning_too_many-healthy"),
     ill("scheduling_no_executors", &[(SchedulingDelay, Some(Cause::NoExecutors), Warning)]),
     ill("scheduling_locality", &[(SchedulingDelay, Some(Cause::Locality), Info)]),
