@@ -31,6 +31,7 @@ pub(super) const ABOUT: About = About {
 | executors' heap, too large | peak of every executor < 70 % (`low_ratio`), heaps of 4 GiB (`low_bytes`) and more, batch run of 30 min (`low_run`) and more, no spill | `info` |
 | the driver's result limit | a job aborted because its results were larger than `spark.driver.maxResultSize` | `warning` (`job_failed` says that it failed) |
 | the same, nearly | results of a stage >= 95 % of it | `info` |
+| the driver's heap | an `OutOfMemoryError` of the driver's own in its log, where that is given (`--log`): `heap_oom` | `warning` |
 | the driver's heap | >= 95 % of `spark.driver.memory` when it last told, and the log has no end: `heap_oom`, the driver probably died of it | `critical`; `info` where it may still run |
 
 A full heap alone is not told: the JVM lets garbage lie until it needs the room.
@@ -59,6 +60,7 @@ last told, because Spark writes what the driver tells only with its next event.
         ("executors", "executors that it holds for"),
         ("gc_ratio", "garbage collection over task time on that executor"),
         ("results", "serialized results of the stage's tasks"),
+        ("driver_out_of_memory", "the log of the driver (`--log`) has an OutOfMemoryError of its own"),
     ],
     fires: &["result_size"],
     near_misses: &["result_size-few", "gc_pressure", "driver_oom"],
