@@ -38,7 +38,8 @@ pub(crate) fn with_events(
     read_text(&changed.collect::<String>())
 }
 
-fn text_of(run: &str) -> String {
+/// The newest recording of `run` as text.
+pub(crate) fn text_of(run: &str) -> String {
     let folder = folders(&logs().join(run)).pop().expect("a recording");
     let files = LocalFiles::at(&folder).expect("a place");
     let log = scan(&files).expect("a log").logs.remove(0);

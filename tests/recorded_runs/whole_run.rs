@@ -2,7 +2,6 @@
 //! source was changed: what takes a quarter of an hour is not recorded.
 
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,10 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use spark_exporter::config::{Limits, Thresholds};
 use spark_exporter::diagnose::{Advice, Cause, Finding, Rule, Severity, Subject, diagnose};
 use spark_exporter::eventlog::{ReadOptions, read, scan};
-use spark_exporter::fetch::files::{Files, LocalFiles};
+use spark_exporter::fetch::files::LocalFiles;
 use spark_exporter::model::{Application, Source, State};
 
 use super::edited::edited;
+use super::edited::text_of;
 use super::recorded;
 
 /// All recordings of one run, by Spark's version.
@@ -166,19 +166,6 @@ fn a_free_executor_far_from_the_data_is_locality_and_nothing_else() {
             assert!(!delay.advice.iter().any(more), "one of two executors is idle");
         }
     }
-}
-
-/// A recorded log as text.
-fn text_of(run: &str) -> String {
-    let folder = super::folders(&super::logs().join(run)).pop().expect("a recording");
-    let files = LocalFiles::at(&folder).expect("a place");
-    let log = scan(&files).expect("a log").logs.remove(0);
-    let mut text = String::new();
-    for part in &log.files {
-        let file = files.open(&part.path, 0).expect("a file");
-        zstd::Decoder::new(file).expect("zstd").read_to_string(&mut text).expect("a log");
-    }
-    text
 }
 
 /// Reads all logs of a folder.
