@@ -34,8 +34,8 @@ fn runs(limits: &Limits) -> Vec<RunView> {
         let numbers = diagnosis.stages.values().next().copied().unwrap_or_default();
         diagnosis.stages = application.stages.iter().map(|stage| (stage.id, numbers)).collect();
     });
-    let none = build(&[], &TelemetrySnapshot::default(), limits, at(0)).series();
-    let one = build(std::slice::from_ref(&base), &TelemetrySnapshot::default(), limits, at(0));
+    let none = build(&[], &[], &TelemetrySnapshot::default(), limits, at(0)).series();
+    let one = build(std::slice::from_ref(&base), &[], &TelemetrySnapshot::default(), limits, at(0));
     let each = one.series() - none;
     (0..SERIES.div_ceil(each))
         .map(|number| {
@@ -116,7 +116,7 @@ fn scrape(
         let mut bytes = 0;
         for _ in 0..=ROUNDS {
             state.publish(
-                build(&runs, &telemetry.snapshot(), limits, at(80)),
+                build(&runs, &[], &telemetry.snapshot(), limits, at(80)),
                 runs.clone(),
                 at(80),
             );
@@ -139,7 +139,7 @@ fn main() {
     let limits = Limits::default();
     let runs = runs(&limits);
     let telemetry = TelemetrySnapshot::default();
-    let snapshot = Arc::new(build(&runs, &telemetry, &limits, at(80)));
+    let snapshot = Arc::new(build(&runs, &[], &telemetry, &limits, at(80)));
     let text = render(&snapshot, Format::OpenMetrics);
     println!(
         "{} series of {} runs, {:.1} MB of text\n",
@@ -152,7 +152,7 @@ fn main() {
     let packing = time(|| gzip(&text));
     line(
         "make the snapshot",
-        time(|| build(&runs, &telemetry, &limits, at(80))),
+        time(|| build(&runs, &[], &telemetry, &limits, at(80))),
         "copying the text",
         copy,
     );

@@ -14,6 +14,7 @@
 //! discover/   where applications are
 //! diagnose/   model -> findings
 //! report/     one diagnosis for a person
+//! store/      what survives a restart: runs read, totals by name
 //! metrics/    the catalogue, and the snapshot built from it
 //! watch/      the daemon: schedule, politeness, retention
 //! expose/     snapshot -> HTTP
@@ -36,6 +37,7 @@ pub mod metrics;
 pub mod model;
 pub mod report;
 pub mod rest;
+pub mod store;
 pub mod telemetry;
 pub mod texts;
 pub mod watch;

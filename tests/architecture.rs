@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// In the order of `src/lib.rs`: each may use what stands before it.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
     "config",
     "telemetry",
     "model",
@@ -17,6 +17,7 @@ const ORDER: [&str; 14] = [
     "discover",
     "diagnose",
     "report",
+    "store",
     "metrics",
     "watch",
     "expose",

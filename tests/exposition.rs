@@ -122,7 +122,7 @@ async fn scraped(accept: &str) -> String {
     };
     get().await;
     let runs = rich();
-    state.publish(build(&runs, &telemetry.snapshot(), &limits, at(700)), runs, at(700));
+    state.publish(build(&runs, &[], &telemetry.snapshot(), &limits, at(700)), runs, at(700));
     let text = get().await;
     drop(stop);
     server.await.expect("no panic");
@@ -265,7 +265,8 @@ fn parse_line(line: &str) -> Option<(Series, String)> {
 
 #[test]
 fn the_families_are_those_of_the_catalogue_and_contiguous() {
-    let snapshot = Arc::new(build(&rich(), &telemetry().snapshot(), &Limits::default(), at(700)));
+    let snapshot =
+        Arc::new(build(&rich(), &[], &telemetry().snapshot(), &Limits::default(), at(700)));
     let text = render(&snapshot, Format::Prometheus);
     let mut seen = BTreeSet::new();
     let mut current = String::new();
@@ -291,7 +292,7 @@ fn exposed_name(name: &str, format: Format) -> String {
         name.clone_into(&mut application.name);
     });
     let limits = Limits { label_length: 20_000, ..Limits::default() };
-    let snapshot = build(&[view], &TelemetrySnapshot::default(), &limits, at(80));
+    let snapshot = build(&[view], &[], &TelemetrySnapshot::default(), &limits, at(80));
     let series = parse(&render(&Arc::new(snapshot), format));
     let names: BTreeSet<_> = series
         .keys()

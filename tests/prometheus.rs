@@ -105,7 +105,7 @@ async fn prometheus_scrapes_and_answers() {
     let limits = Limits::default();
     let state = Arc::new(ExposeState::new(Arc::clone(&telemetry), &limits, at(0)));
     let publish = |runs: Vec<RunView>| {
-        let snapshot = build(&runs, &telemetry.snapshot(), &limits, at(80));
+        let snapshot = build(&runs, &[], &telemetry.snapshot(), &limits, at(80));
         let series = snapshot.series();
         state.publish(snapshot, runs, at(80));
         series

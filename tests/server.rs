@@ -40,7 +40,7 @@ impl Server {
     fn publish_one_run(&self) {
         let runs = vec![skewed_run(run_id("default", "app-1"))];
         let limits = Limits::default();
-        let snapshot = build(&runs, &self.telemetry.snapshot(), &limits, at(80));
+        let snapshot = build(&runs, &[], &self.telemetry.snapshot(), &limits, at(80));
         self.state.publish(snapshot, runs, at(80));
     }
 

@@ -21,7 +21,7 @@ use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
 use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
 
 fn snapshot(runs: &[RunView], limits: &Limits) -> Snapshot {
-    build(runs, &TelemetrySnapshot::default(), limits, at(80))
+    build(runs, &[], &TelemetrySnapshot::default(), limits, at(80))
 }
 
 fn one(view: RunView) -> Snapshot {
@@ -54,7 +54,7 @@ fn the_exposition_of_a_small_run() {
         build: spark_exporter::telemetry::Revision { version: "1.2.3", revision: "abcdef" },
         ..TelemetrySnapshot::default()
     };
-    let snapshot = build(&[run()], &telemetry, &Limits::default(), at(80));
+    let snapshot = build(&[run()], &[], &telemetry, &Limits::default(), at(80));
     let snapshot = Arc::new(snapshot);
     insta::assert_snapshot!("prometheus", render(&snapshot, Format::Prometheus));
     insta::assert_snapshot!("openmetrics", render(&snapshot, Format::OpenMetrics));
@@ -113,7 +113,7 @@ fn every_metric_of_the_catalogue_can_be_made() {
     .emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
-    let snapshot = build(&[view], &telemetry.snapshot(), &Limits::default(), at(80));
+    let snapshot = build(&[view], &[], &telemetry.snapshot(), &Limits::default(), at(80));
     let missing: Vec<_> = CATALOGUE
         .iter()
         .filter(|metric| !snapshot.families().any(|family| family.metric.name == metric.name))
@@ -369,7 +369,7 @@ fn dropped_series_add_up_over_snapshots() {
     let telemetry = Telemetry::default();
     let limits = Limits { executors_exported: 1, ..Limits::default() };
     for round in 1..=3_u32 {
-        let snapshot = build(&[run()], &telemetry.snapshot(), &limits, at(80));
+        let snapshot = build(&[run()], &[], &telemetry.snapshot(), &limits, at(80));
         let shown = value(&snapshot, Id::SeriesDropped, Some("executors_limit"));
         let each = snapshot.dropped()["executors_limit"];
         assert_eq!(shown, Some(each as f64 * f64::from(round)));

@@ -144,7 +144,8 @@ fn publisher(
 ) -> impl Fn(Publication) + Send + Sync {
     move |publication| {
         let now = Timestamp::now();
-        let snapshot = metrics::build(&publication.runs, &telemetry.snapshot(), &limits, now);
+        let Publication { runs, names, .. } = &publication;
+        let snapshot = metrics::build(runs, names, &telemetry.snapshot(), &limits, now);
         for (reason, count) in snapshot.dropped() {
             SeriesDropped { reason, count: *count }.emit(&telemetry);
         }

@@ -23,8 +23,8 @@ use thiserror::Error;
 
 use super::thresholds::{Written, check_overrides, for_name};
 use super::{
-    HttpConfig, Limits, Location, ObjectStoreConfig, ServerUrl, Span, Storage, ThresholdOverride,
-    Thresholds, Web, WebHdfsConfig,
+    HttpConfig, Limits, Location, Names, ObjectStoreConfig, Prices, ServerUrl, Span, Storage,
+    ThresholdOverride, Thresholds, Web, WebHdfsConfig,
 };
 
 /// The name of the cluster that sources on the command line form.
@@ -39,6 +39,10 @@ pub struct Config {
     pub read: Read,
     pub storage: Storage,
     pub retention: Retention,
+    /// How names of applications become names of jobs.
+    pub names: Names,
+    /// What computing costs.
+    pub prices: Prices,
     pub limits: Limits,
     pub thresholds: Thresholds,
     pub web: Web,
@@ -250,6 +254,7 @@ impl Config {
             ("stages", limits.stages),
             ("applications", limits.applications),
             ("series", limits.series),
+            ("app_names", limits.app_names),
             ("label_length", limits.label_length),
             ("concurrent_logs", limits.concurrent_logs),
         ] {

@@ -50,6 +50,9 @@ pub struct Limits {
     pub streaming_queries_exported: usize,
     /// Findings of one application that get series, costliest first.
     pub findings_exported: usize,
+    /// Names of applications with totals of their own; runs of further ones
+    /// are added up as `_other`, and counted.
+    pub app_names: usize,
     /// Series of one exposition.
     pub series: usize,
     /// Characters of a label value.
@@ -80,6 +83,7 @@ impl Default for Limits {
             executors_exported: 100,
             streaming_queries_exported: 20,
             findings_exported: 20,
+            app_names: 1_000,
             series: 500_000,
             label_length: 128,
             concurrent_logs: 2,

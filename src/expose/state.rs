@@ -30,7 +30,7 @@ impl ExposeState {
     /// Not ready, and without any run: `/metrics` answers from the start.
     pub fn new(telemetry: Arc<Telemetry>, limits: &Limits, now: Timestamp) -> Self {
         let counters = telemetry.snapshot();
-        let snapshot = build(&[], &counters, limits, now);
+        let snapshot = build(&[], &[], &counters, limits, now);
         let published = Published::new(snapshot, Vec::new(), counters, now);
         Self {
             current: ArcSwap::from_pointee(published),

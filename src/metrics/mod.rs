@@ -8,10 +8,12 @@ mod executor;
 mod finding;
 mod group;
 pub mod label;
+mod name;
 pub mod prometheus;
 mod run;
 mod snapshot;
 mod stage;
 mod streaming;
 
+pub use name::{NameView, app_name};
 pub use snapshot::{Extra, Family, RunView, Sample, Snapshot, build};

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use super::catalogue::{Id, Metric};
 use super::group::{Builder, Group};
 use super::label::Text;
+use super::name::NameView;
 use super::{daemon, executor, finding, run, stage, streaming};
 use crate::config::Limits;
 use crate::diagnose::Diagnosis;
@@ -32,6 +33,8 @@ type PartOf = fn(&Application, &Diagnosis, &Arc<[Text]>, &Limits) -> Part;
 /// A run and what was found wrong with it.
 #[derive(Debug, Clone)]
 pub struct RunView {
+    /// Its `app_name` label: [`super::app_name`].
+    pub name: Arc<str>,
     pub application: Arc<Application>,
     pub diagnosis: Arc<Diagnosis>,
 }
@@ -123,10 +126,12 @@ impl Snapshot {
 /// series in the same order.
 pub fn build(
     runs: &[RunView],
+    names: &[NameView],
     telemetry: &TelemetrySnapshot,
     limits: &Limits,
     now: Timestamp,
 ) -> Snapshot {
+    let _ = names;
     let mut builder = Builder::new(limits.series);
     builder.reserve(daemon::group(telemetry, &BTreeMap::new(), 0, limits, now).len());
 

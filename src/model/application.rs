@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     CachedRdd, Configuration, Driver, Executor, Job, JobStatus, Kind, SqlExecution, Stage,
@@ -38,7 +38,7 @@ impl fmt::Display for RunId {
 }
 
 /// Where a run was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// REST API of the driver's own UI.
@@ -67,7 +67,7 @@ impl Source {
 }
 
 /// How a run stands, or how it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Running,

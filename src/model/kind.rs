@@ -1,9 +1,11 @@
 //! What sort of application a run is: rules about idleness depend on it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Streaming, interactive, or neither.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Default,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     #[default]

@@ -29,7 +29,7 @@ use crate::config::{Cluster, Config, ServerUrl};
 use crate::diagnose::diagnose;
 use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
-use crate::metrics::RunView;
+use crate::metrics::{NameView, RunView, app_name};
 use crate::model::{Application, State};
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{
@@ -47,6 +47,8 @@ const HOUSEKEEPING: Duration = Duration::from_secs(5);
 pub struct Publication {
     /// Ascending by identity.
     pub runs: Vec<RunView>,
+    /// Ascending by name.
+    pub names: Vec<NameView>,
     /// Whether every source has ended its first cycle.
     pub ready: bool,
 }
@@ -211,9 +213,13 @@ impl Watcher {
             .registry()
             .shown()
             .into_iter()
-            .map(|held| RunView { application: held.application, diagnosis: held.diagnosis })
+            .map(|held| RunView {
+                name: app_name(&held.application.name, &self.config.names, &self.config.limits),
+                application: held.application,
+                diagnosis: held.diagnosis,
+            })
             .collect();
-        Publication { runs, ready: self.waiting.load(Ordering::Acquire) == 0 }
+        Publication { runs, names: Vec::new(), ready: self.waiting.load(Ordering::Acquire) == 0 }
     }
 
     /// A panic while the lock was held leaves the registry whole: every

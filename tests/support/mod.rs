@@ -265,7 +265,11 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
         what_if: Some(what_if()),
         ..Diagnosis::default()
     };
-    RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }
+    RunView {
+        name: application.name.as_str().into(),
+        application: Arc::new(application),
+        diagnosis: Arc::new(diagnosis),
+    }
 }
 
 /// The same run with parts replaced.
@@ -276,5 +280,9 @@ pub(crate) fn changed(
     let mut application = (*view.application).clone();
     let mut diagnosis = (*view.diagnosis).clone();
     change(&mut application, &mut diagnosis);
-    RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }
+    RunView {
+        name: application.name.as_str().into(),
+        application: Arc::new(application),
+        diagnosis: Arc::new(diagnosis),
+    }
 }

@@ -199,7 +199,11 @@ mod tests {
         });
         let diagnosis =
             Diagnosis { findings: findings.into_iter().collect(), ..Diagnosis::default() };
-        RunView { application: Arc::new(application), diagnosis: Arc::new(diagnosis) }
+        RunView {
+            name: application.name.as_str().into(),
+            application: Arc::new(application),
+            diagnosis: Arc::new(diagnosis),
+        }
     }
 
     fn page(runs: &[RunView]) -> String {

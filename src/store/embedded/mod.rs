@@ -1,0 +1,1 @@
+//! The embedded back end: one file, or memory alone.

@@ -1,0 +1,306 @@
+//! What survives a restart: which runs were read, what the runs of a name add
+//! up to, and what later ones are compared with.
+//!
+//! A run enters the totals of its name once: its record and the new totals
+//! are one change of the [`Backend`], and who is there already is not counted
+//! again, whoever shows it and however often. What that means stands here;
+//! the back ends ([`embedded`], and PostgreSQL where several daemons share one
+//! memory) only keep and find.
+//!
+//! - A run whose end was seen is counted at once; one that is merely gone
+//!   only after it has stayed so for [`SETTLED_AFTER`].
+//! - A run that ended before the store was made, or before anything the store
+//!   has forgotten, is history: kept, compared with, never counted. So neither
+//!   a first start nor a log that turns up again is a burst of failures.
+//! - A better reading of a run that is counted improves what is kept of it,
+//!   and leaves the totals alone: counters do not go back.
+
+mod backend;
+pub mod embedded;
+mod error;
+mod record;
+mod totals;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use backend::{Backend, Change, Meta, Oldest, Size};
+pub use error::StoreError;
+pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
+pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
+
+use crate::model::{RunId, Source};
+
+/// How long a run whose end nobody saw must have stayed so before it is
+/// counted: its log or a History Server may still tell the end.
+pub const SETTLED_AFTER: Duration = Duration::from_hours(1);
+/// Of the runs to be forgotten, so many at a time.
+const FORGET_AT_ONCE: usize = 500;
+/// Retention is measured against a clock that does not run ahead of the
+/// latest run by more than this: a wall clock that jumps must not empty the
+/// store.
+const AHEAD_OF_RUNS: Duration = Duration::from_hours(24);
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    pub time: Duration,
+    /// Bytes of all stored runs.
+    pub size: Option<u64>,
+    /// Names with totals of their own, over all clusters.
+    pub names: usize,
+}
+
+/// What became of a run that was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is in the totals now.
+    Counted,
+    /// It was not there, and is not in the totals.
+    Kept,
+    /// It was there; what is kept of it got better.
+    Improved,
+    /// It was there, as good or better.
+    Known,
+}
+
+/// The memory of the daemon. All calls block.
+#[derive(Debug)]
+pub struct Store {
+    backend: Box<dyn Backend>,
+    keep: Keep,
+}
+
+impl Store {
+    pub fn new(backend: Box<dyn Backend>, keep: Keep) -> Self {
+        Self { backend, keep }
+    }
+
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// Takes a run in that has ended. `counted`, `total_name` and `read_at_ms`
+    /// of its record are settled here. `since`: when the series of its name
+    /// began to exist in this process, where the store does not know the name.
+    pub fn record(
+        &self,
+        key: &RunKey,
+        run: &StoredRun,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        let mut change = self.backend.begin()?;
+        let known = change.runs(&key.id)?.into_iter().find(|(known, _)| known.is_same_run(key));
+        let mut run = run.clone();
+        let (recorded, count) = match known {
+            Some((known_key, known)) => {
+                let better = is_better(&run.record, &known);
+                let log = run.record.log.clone().or_else(|| known.log.clone());
+                if !better {
+                    if log == known.log {
+                        return Ok(Recorded::Known);
+                    }
+                    change.put_record(&known_key, &RunRecord { log, ..known })?;
+                    change.commit()?;
+                    return Ok(Recorded::Known);
+                }
+                let count = known.counted == Counted::NotYet && run.record.end_seen;
+                run.record = RunRecord {
+                    counted: if count { Counted::Yes } else { known.counted },
+                    read_at_ms: known.read_at_ms,
+                    total_name: known.total_name,
+                    log,
+                    ..run.record
+                };
+                change.put_run(&known_key, &run)?;
+                (if count { Recorded::Counted } else { Recorded::Improved }, count)
+            }
+            None => {
+                let Meta { created_ms, forgotten_ms } = change.meta()?;
+                let record = &mut run.record;
+                record.counted = if record.end_ms <= created_ms.max(forgotten_ms) {
+                    Counted::History
+                } else if record.end_seen {
+                    Counted::Yes
+                } else {
+                    Counted::NotYet
+                };
+                record.read_at_ms = now.as_millisecond();
+                record.total_name = self.total_name(&mut *change, key, &record.app_name)?;
+                let count = record.counted == Counted::Yes;
+                change.put_run(key, &run)?;
+                (if count { Recorded::Counted } else { Recorded::Kept }, count)
+            }
+        };
+        if run.record.counted != Counted::NotYet {
+            add(&mut *change, &key.id, &run.record, count, since, now)?;
+        }
+        change.commit()?;
+        Ok(recorded)
+    }
+
+    fn total_name(
+        &self,
+        change: &mut dyn Change,
+        key: &RunKey,
+        app_name: &str,
+    ) -> Result<String, StoreError> {
+        let name = name_of(&key.id, app_name);
+        let own = change.totals(&name)?.is_some() || change.names()? < self.keep.names;
+        Ok(if own { name.app_name } else { OVERFLOW_NAME.to_owned() })
+    }
+
+    /// Counts the runs that nobody saw end, once that has lasted. `goes_on`
+    /// says which of them run again. Returns how many were counted.
+    pub fn settle(
+        &self,
+        now: Timestamp,
+        goes_on: &dyn Fn(&RunKey) -> bool,
+    ) -> Result<usize, StoreError> {
+        let mut settled = 0;
+        for (key, record) in self.backend.uncounted()? {
+            let waited = now.as_millisecond().saturating_sub(record.read_at_ms);
+            if waited < SETTLED_AFTER.as_millis() as i64 || goes_on(&key) {
+                continue;
+            }
+            let mut change = self.backend.begin()?;
+            let known = change.runs(&key.id)?.into_iter().find(|(known, _)| *known == key);
+            let Some((_, mut record)) = known else { continue };
+            if record.counted != Counted::NotYet {
+                continue;
+            }
+            record.counted = Counted::Yes;
+            change.put_record(&key, &record)?;
+            add(&mut *change, &key.id, &record, true, now, now)?;
+            change.commit()?;
+            settled += 1;
+        }
+        Ok(settled)
+    }
+
+    /// Forgets what is over its retention: runs first read and ended longer
+    /// ago than [`Keep::time`], the oldest beyond [`Keep::size`], and totals
+    /// of names without a run for so long. Returns how many runs went.
+    pub fn forget(&self, now: Timestamp) -> Result<usize, StoreError> {
+        let Some(latest) = self.backend.latest_end_ms()? else { return Ok(0) };
+        let now_ms =
+            now.as_millisecond().min(latest.saturating_add(AHEAD_OF_RUNS.as_millis() as i64));
+        let before =
+            now_ms.saturating_sub(i64::try_from(self.keep.time.as_millis()).unwrap_or(i64::MAX));
+        let mut size = self.backend.size()?.run_bytes;
+        let mut forgotten = 0;
+        loop {
+            let limit = self.keep.size.unwrap_or(u64::MAX);
+            let oldest: Vec<Oldest> = self.backend.oldest(FORGET_AT_ONCE)?;
+            let full = oldest.len() == FORGET_AT_ONCE;
+            let mut go = Vec::new();
+            for run in oldest {
+                if run.since_ms < before || size > limit {
+                    size = size.saturating_sub(run.bytes);
+                    go.push(run.key);
+                } else {
+                    break;
+                }
+            }
+            let more = full && go.len() == FORGET_AT_ONCE;
+            forgotten += self.remove(go)?;
+            if !more {
+                break;
+            }
+        }
+        self.forget_names(before)?;
+        Ok(forgotten)
+    }
+
+    fn remove(&self, keys: Vec<RunKey>) -> Result<usize, StoreError> {
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        let mut change = self.backend.begin()?;
+        let mut latest = i64::MIN;
+        let mut removed = 0;
+        for key in keys {
+            let runs = change.runs(&key.id)?;
+            let Some((_, record)) = runs.into_iter().find(|(known, _)| *known == key) else {
+                continue;
+            };
+            latest = latest.max(record.end_ms);
+            change.remove_run(&key)?;
+            removed += 1;
+        }
+        let meta = change.meta()?;
+        let forgotten_ms = meta.forgotten_ms.max(latest);
+        change.put_meta(&Meta { forgotten_ms, ..meta })?;
+        change.commit()?;
+        Ok(removed)
+    }
+
+    fn forget_names(&self, before_ms: i64) -> Result<(), StoreError> {
+        let over = |totals: &Totals| {
+            totals.since_ms < before_ms && totals.last_end_ms.is_none_or(|end| end < before_ms)
+        };
+        for (name, totals) in self.backend.totals()? {
+            if !over(&totals) {
+                continue;
+            }
+            let mut change = self.backend.begin()?;
+            if change.totals(&name)?.as_ref().is_some_and(over) {
+                change.remove_totals(&name)?;
+                change.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stored run, where it is there.
+    pub fn find(&self, key: &RunKey) -> Result<Option<RunRecord>, StoreError> {
+        let runs = self.backend.runs(&key.id)?;
+        Ok(runs.into_iter().find(|(known, _)| known.is_same_run(key)).map(|(_, record)| record))
+    }
+
+    /// Totals of all names.
+    pub fn totals(&self) -> Result<BTreeMap<NameKey, Totals>, StoreError> {
+        Ok(self.backend.totals()?.into_iter().collect())
+    }
+}
+
+/// Adds the run to the totals of its name, or only notes when it ended.
+fn add(
+    change: &mut dyn Change,
+    id: &RunId,
+    record: &RunRecord,
+    count: bool,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let name = name_of(id, &record.total_name);
+    let known = change.totals(&name)?;
+    let mut totals =
+        known.unwrap_or_else(|| Totals { since_ms: since.as_millisecond(), ..Totals::default() });
+    if count {
+        totals.count(record, now.as_millisecond());
+    }
+    totals.note_last(record);
+    change.put_totals(&name, &totals)
+}
+
+fn name_of(id: &RunId, app_name: &str) -> NameKey {
+    NameKey { cluster: id.cluster.clone(), app_name: app_name.to_owned() }
+}
+
+/// Whether a reading tells more of a run than the one that is kept: who saw
+/// the end is right, then who has every task.
+fn is_better(new: &RunRecord, known: &RunRecord) -> bool {
+    let rank = |record: &RunRecord| match record.source {
+        Source::EventLog => 2,
+        Source::HistoryServer => 1,
+        Source::Driver | Source::DriverLog | Source::Explain => 0,
+    };
+    let of = |record: &RunRecord| {
+        (record.end_seen, rank(record), if record.end_seen { 0 } else { record.end_ms })
+    };
+    of(new) > of(known)
+}

@@ -1,0 +1,109 @@
+//! What is kept of one run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::RunSummary;
+use crate::model::{Kind, RunId, Source, State};
+
+/// Which run: the same id with another start is another run (Standalone and
+/// local ids collide).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunKey {
+    pub id: RunId,
+    /// Milliseconds since the epoch; 0 where the start is not known.
+    pub start_ms: i64,
+}
+
+impl RunKey {
+    /// Starts of one run may differ by this much between sources.
+    pub const SAME_START_MS: i64 = 1_000;
+
+    /// Whether both name the same run.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        self.id == other.id
+            && self.start_ms.abs_diff(other.start_ms) <= Self::SAME_START_MS.unsigned_abs()
+    }
+}
+
+/// The log a run was read from, as its place listed it: a log that is listed
+/// so again needs no second reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSeen {
+    /// The place, as it is shown (`/mnt/events`, `s3://logs/events`).
+    pub place: String,
+    /// What the log is called in it once its application has ended.
+    pub key: String,
+    pub bytes: u64,
+    /// Milliseconds since the epoch.
+    pub modified_ms: i64,
+}
+
+/// Whether a run is in the totals of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    Yes,
+    /// Nobody saw it end: it is counted once it has stayed so for a while.
+    NotYet,
+    /// Never: it ended before the store was made, or before everything the
+    /// store has forgotten.
+    History,
+}
+
+/// Amounts of a run that are summed up by name. Absent in the source: 0.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Amounts {
+    /// Core-milliseconds.
+    pub bought_core_ms: u64,
+    pub used_core_ms: u64,
+    /// Bought and not used; 0 where either is not known.
+    pub wasted_core_ms: u64,
+    pub memory_spilled_bytes: u64,
+    pub disk_spilled_bytes: u64,
+    pub shuffle_read_bytes: u64,
+    pub shuffle_write_bytes: u64,
+    pub input_bytes: u64,
+    pub output_bytes: u64,
+    /// By the operator's prices; `None` where there are none.
+    pub cost: Option<f64>,
+}
+
+/// The part of a stored run that is looked at often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its `app_name` as exported: rewritten, cleaned, cut.
+    pub app_name: String,
+    /// The name whose totals it is in: `app_name`, or
+    /// [`super::OVERFLOW_NAME`].
+    pub total_name: String,
+    /// Never `running`.
+    pub state: State,
+    pub kind: Kind,
+    pub source: Source,
+    /// Whether its end was seen, not only that it is gone.
+    pub end_seen: bool,
+    /// It succeeded, or its end was seen and nothing speaks against it (Spark
+    /// 3 does not tell success).
+    pub ended_well: bool,
+    /// Its end; where nobody saw it, the latest moment its data speaks of.
+    /// Milliseconds since the epoch, by Spark's clock.
+    pub end_ms: i64,
+    /// When it was first read as one that has ended, by our clock.
+    pub read_at_ms: i64,
+    pub duration_ms: Option<u64>,
+    pub amounts: Amounts,
+    /// Findings by rule.
+    pub findings: BTreeMap<String, u32>,
+    pub counted: Counted,
+    pub log: Option<LogSeen>,
+}
+
+/// A run with what later ones of its name are compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredRun {
+    pub record: RunRecord,
+    pub summary: RunSummary,
+}
