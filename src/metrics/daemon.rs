@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Extra;
+use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
@@ -45,6 +45,7 @@ pub(super) fn group(
     group.add(Id::ApplicationsFinished, telemetry.applications_finished);
     group.add(Id::ApplicationsExpired, telemetry.applications_expired);
     group.add(Id::IdentityCollisions, telemetry.identity_collisions);
+    group.add(Id::NamesOverflowed, telemetry.names_overflowed);
     let mut all_dropped = telemetry.series_dropped.clone();
     for (reason, count) in dropped {
         *all_dropped.entry(reason).or_default() += count;

@@ -102,6 +102,8 @@ pub struct TelemetrySnapshot {
     pub applications_finished: u64,
     pub applications_expired: u64,
     pub identity_collisions: u64,
+    /// Runs whose name had no room: added up under `_other`.
+    pub names_overflowed: u64,
     /// By reason.
     pub series_dropped: BTreeMap<&'static str, u64>,
     /// By (path, status code).

@@ -157,7 +157,9 @@ impl Watcher {
     /// may be parsed.
     fn take_in(&self, application: Application) -> Offer {
         let thresholds = self.config.thresholds_for(&application.name);
-        let diagnosis = Arc::new(diagnose(&application, &thresholds));
+        let diagnosis =
+            diagnose(&application, &thresholds).priced(&application, &self.config.prices);
+        let diagnosis = Arc::new(diagnosis);
         let application = Arc::new(slim(application));
         let offer = self.registry().offer(
             Arc::clone(&application),
