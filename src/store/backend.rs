@@ -46,6 +46,9 @@ pub struct Oldest {
 
 /// Where data lies. Shared between threads.
 pub trait Backend: Send + Sync + fmt::Debug {
+    /// What it is, for a person: `memory`, a path, a URL without password.
+    fn describe(&self) -> String;
+
     /// Begins a change, of which nobody sees anything before its commit, and
     /// which is either there as a whole afterwards, whatever happens, or not
     /// at all. Dropped without commit, it never was.

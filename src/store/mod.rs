@@ -18,6 +18,7 @@
 mod backend;
 pub mod embedded;
 mod error;
+mod open;
 mod record;
 mod totals;
 
@@ -28,6 +29,7 @@ use jiff::Timestamp;
 
 pub use backend::{Backend, Change, Meta, Oldest, Size};
 pub use error::StoreError;
+pub use open::open;
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
@@ -95,45 +97,42 @@ impl Store {
         let mut change = self.backend.begin()?;
         let known = change.runs(&key.id)?.into_iter().find(|(known, _)| known.is_same_run(key));
         let mut run = run.clone();
-        let (recorded, count) = match known {
-            Some((known_key, known)) => {
-                let better = is_better(&run.record, &known);
-                let log = run.record.log.clone().or_else(|| known.log.clone());
-                if !better {
-                    if log == known.log {
-                        return Ok(Recorded::Known);
-                    }
+        let (recorded, count) = if let Some((known_key, known)) = known {
+            let log = run.record.log.clone().or_else(|| known.log.clone());
+            if !is_better(&run.record, &known) {
+                if log != known.log {
                     change.put_record(&known_key, &RunRecord { log, ..known })?;
                     change.commit()?;
-                    return Ok(Recorded::Known);
                 }
-                let count = known.counted == Counted::NotYet && run.record.end_seen;
-                run.record = RunRecord {
-                    counted: if count { Counted::Yes } else { known.counted },
-                    read_at_ms: known.read_at_ms,
-                    total_name: known.total_name,
-                    log,
-                    ..run.record
-                };
-                change.put_run(&known_key, &run)?;
-                (if count { Recorded::Counted } else { Recorded::Improved }, count)
+                return Ok(Recorded::Known);
             }
-            None => {
-                let Meta { created_ms, forgotten_ms } = change.meta()?;
-                let record = &mut run.record;
-                record.counted = if record.end_ms <= created_ms.max(forgotten_ms) {
-                    Counted::History
-                } else if record.end_seen {
-                    Counted::Yes
-                } else {
-                    Counted::NotYet
-                };
-                record.read_at_ms = now.as_millisecond();
-                record.total_name = self.total_name(&mut *change, key, &record.app_name)?;
-                let count = record.counted == Counted::Yes;
-                change.put_run(key, &run)?;
-                (if count { Recorded::Counted } else { Recorded::Kept }, count)
-            }
+            let count = known.counted == Counted::NotYet && run.record.end_seen;
+            // Of a run that had been given up, its end is news.
+            let news = run.record.end_seen && !known.end_seen;
+            run.record = RunRecord {
+                counted: if count { Counted::Yes } else { known.counted },
+                read_at_ms: if news { now.as_millisecond() } else { known.read_at_ms },
+                total_name: known.total_name,
+                log,
+                ..run.record
+            };
+            change.put_run(&known_key, &run)?;
+            (if count { Recorded::Counted } else { Recorded::Improved }, count)
+        } else {
+            let Meta { created_ms, forgotten_ms } = change.meta()?;
+            let record = &mut run.record;
+            record.counted = if record.end_ms <= created_ms.max(forgotten_ms) {
+                Counted::History
+            } else if record.end_seen {
+                Counted::Yes
+            } else {
+                Counted::NotYet
+            };
+            record.read_at_ms = now.as_millisecond();
+            record.total_name = self.total_name(&mut *change, key, &record.app_name)?;
+            let count = record.counted == Counted::Yes;
+            change.put_run(key, &run)?;
+            (if count { Recorded::Counted } else { Recorded::Kept }, count)
         };
         if run.record.counted != Counted::NotYet {
             add(&mut *change, &key.id, &run.record, count, since, now)?;

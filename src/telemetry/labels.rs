@@ -38,6 +38,10 @@ pub const LOG_FAILURES: [&str; 7] = [
 /// log, by its REST API instead, or (this time) not at all.
 pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
 
+/// Why the store could not be used: it is damaged, foreign or newer, so that
+/// somebody has to look; or it cannot be reached or written now.
+pub const STORAGE_FAILURES: [&str; 2] = ["unusable", "unavailable"];
+
 /// Why a connection to the web end was refused or broke.
 pub const WEB_FAILURES: [&str; 4] = ["accept", "connection", "limit", "shutdown"];
 

@@ -370,8 +370,22 @@ catalogue! {
         "Finished runs whose series were given up after their retention";
     IdentityCollisions, "spark_exporter_identity_collisions_total", "spark_exporter.identity_collisions", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs that carry the id of another run: give their sources different cluster names";
-    NamesOverflowed, "spark_exporter_app_names_overflowed_total", "spark_exporter.app_names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
-        "Runs added up under app_name _other, since there were as many names as limits.app_names allows";
+    StorageUp, "spark_exporter_storage_up", "spark_exporter.storage.up", Gauge, Things(""), Daemon, [], 1, Stable,
+        "1 while the store can be read and written; series by name are left out otherwise";
+    StorageFailures, "spark_exporter_storage_failures_total", "spark_exporter.storage.failures", Counter, Things("{failure}"), Daemon, ["reason"], 2, Stable,
+        "Times the store could not be opened, read or written; unusable: damaged, foreign or newer, somebody has to look; unavailable: not now";
+    StoragePending, "spark_exporter_storage_pending_runs", "spark_exporter.storage.pending_runs", Gauge, Things("{run}"), Daemon, [], 1, Stable,
+        "Runs that were read and wait to be written to the store";
+    StorageRuns, "spark_exporter_storage_runs", "spark_exporter.storage.runs", Gauge, Things("{run}"), Daemon, [], 1, Stable,
+        "Runs in the store, as of the last look";
+    StorageNames, "spark_exporter_storage_names", "spark_exporter.storage.names", Gauge, Things("{name}"), Daemon, [], 1, Stable,
+        "Names of applications with totals in the store, as of the last look";
+    StorageBytes, "spark_exporter_storage_size_bytes", "spark_exporter.storage.size", Gauge, Bytes, Daemon, [], 1, Stable,
+        "Size of the store: its file or tables, or what its runs take in memory, as of the last look";
+    StorageForgotten, "spark_exporter_storage_runs_forgotten_total", "spark_exporter.storage.runs_forgotten", Counter, Things("{run}"), Daemon, [], 1, Experimental,
+        "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
+    NamesOverflowed, "spark_exporter_names_overflowed_total", "spark_exporter.names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
+        "Runs added up under app_name _other, because there were limits.app_names names already";
     SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 8, Stable,
         "Series left out of snapshots by reason, added up over snapshots";
     Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,
