@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Outcome;
-use crate::config::{Cluster, Config, Location, Service};
+use crate::config::{Cluster, Config, Location, Service, Storage};
 
 /// Prints what the file means, or fails with where it is wrong.
 pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
@@ -39,7 +39,25 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
         )?;
     }
     writeln!(out, "  finished runs keep their series for {}", config.retention.0)?;
+    writeln!(out, "  {}", remembers(&config.storage))?;
     Ok(Outcome::Good)
+}
+
+/// Where the store lies and what it keeps.
+fn remembers(storage: &Storage) -> String {
+    let place = match (&storage.url, &storage.path) {
+        (Some(url), _) => format!(
+            "in {url} ({}, up to {} connections{})",
+            if url.tls() { "TLS" } else { "not encrypted" },
+            storage.pool_size,
+            if cfg!(feature = "postgres") { "" } else { "; NOT in this build, see --help" }
+        ),
+        (None, Some(path)) => format!("in the file {}", path.display()),
+        (None, None) => "in memory, until the daemon ends".to_owned(),
+    };
+    let retention = &storage.retention;
+    let size = retention.size.map_or_else(String::new, |size| format!(" and up to {size}"));
+    format!("runs are remembered {place}, for {}{size}", retention.time)
 }
 
 /// How a place is reached, without a secret.
