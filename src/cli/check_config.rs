@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Outcome;
-use crate::config::{Cluster, Config, Decided, Location, NameRule, Service};
+use crate::config::{Cluster, Config, Decided, Location, NameRule, Service, Storage};
 use crate::metrics::app_name;
 use crate::report::privacy;
 
@@ -42,6 +42,7 @@ pub(super) fn run(path: &Path, app_names: &[String]) -> anyhow::Result<Outcome> 
         )?;
     }
     writeln!(out, "  finished runs keep their series for {}", config.retention.0)?;
+    writeln!(out, "  {}", remembers(&config.storage))?;
     names(&mut out, &config)?;
     if config.prices.are_given() {
         let prices = &config.prices;
@@ -87,6 +88,23 @@ fn tried(out: &mut impl Write, config: &Config, name: &str) -> std::io::Result<(
         Decided::Nothing => "no rule fits".to_owned(),
     };
     writeln!(out, "  app_name {:?} becomes {:?}: {because}", privacy::plain(name), &*label)
+}
+
+/// Where the store lies and what it keeps.
+fn remembers(storage: &Storage) -> String {
+    let place = match (&storage.url, &storage.path) {
+        (Some(url), _) => format!(
+            "in {url} ({}, up to {} connections{})",
+            if url.tls() { "TLS" } else { "not encrypted" },
+            storage.pool_size,
+            if cfg!(feature = "postgres") { "" } else { "; NOT in this build, see --help" }
+        ),
+        (None, Some(path)) => format!("in the file {}", path.display()),
+        (None, None) => "in memory, until the daemon ends".to_owned(),
+    };
+    let retention = &storage.retention;
+    let size = retention.size.map_or_else(String::new, |size| format!(" and up to {size}"));
+    format!("runs are remembered {place}, for {}{size}", retention.time)
 }
 
 /// How a place is reached, without a secret.

@@ -238,6 +238,7 @@ impl Config {
                 self.read.stale_after
             ));
         }
+        self.storage.validate()?;
         let intervals = &self.intervals;
         for (name, span, least) in [
             ("driver", intervals.driver, 10),

@@ -199,8 +199,10 @@ impl Memory {
         match opened {
             Ok((size, store)) => {
                 let store = Arc::new(store);
-                let kept = store.backend().describe();
-                StorageOpened { kept, runs: size.runs, names: size.names }.emit(&self.telemetry);
+                let storage = &self.config.storage;
+                let lasts = storage.path.is_some() || storage.url.is_some();
+                let place = lasts.then(|| store.backend().about());
+                StorageOpened { place, runs: size.runs, names: size.names }.emit(&self.telemetry);
                 inner.store = Some(Arc::clone(&store));
                 inner.trouble = None;
                 inner.refreshed = None;

@@ -14,6 +14,9 @@ mod registry;
 mod schedule;
 mod source;
 
+#[cfg(test)]
+mod property_tests;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
