@@ -106,20 +106,3 @@ impl RunsForgotten {
         telemetry.counters().runs_forgotten += count;
     }
 }
-
-/// Runs of names beyond `limits.app_names` were added up as `_other`.
-#[derive(Debug)]
-pub struct NameOverflowed {
-    pub runs: u64,
-}
-
-impl NameOverflowed {
-    pub fn emit(self, telemetry: &Telemetry) {
-        let Self { runs } = self;
-        if runs == 0 {
-            return;
-        }
-        debug!(runs, "runs of names beyond limits.app_names");
-        telemetry.counters().names_overflowed += runs;
-    }
-}
