@@ -280,6 +280,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
     // Up to 64 s, up to 128 s, over the last bound.
     (durations[6], durations[7], durations[19]) = (18, 2, 1);
     let totals = Totals {
+        counted_at_ms: None,
         since_ms: at(-100_000).as_millisecond(),
         runs: [21, 3, 1, 0, 2, 1],
         durations,
@@ -302,7 +303,6 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
         last_end_ms: Some(at(75).as_millisecond()),
         last_success_ms: Some(at(75).as_millisecond() - 86_400_000),
         last_duration_ms: Some(75_250),
-        ..Totals::default()
     };
     NameView {
         currency: Some("EUR".into()),
@@ -312,7 +312,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
             spread: Duration::from_millis(2_500),
         }),
         regression_ratio: Some(1.5),
-        success_interval: Some(Duration::from_hours(24)),
+        success_interval: Some(Duration::from_secs(86_400)),
         ..NameView::new(name, totals)
     }
 }
