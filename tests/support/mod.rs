@@ -312,7 +312,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
             spread: Duration::from_millis(2_500),
         }),
         regression_ratio: Some(1.5),
-        success_interval: Some(Duration::from_secs(86_400)),
+        success_interval: Some(Duration::from_hours(24)),
         ..NameView::new(name, totals)
     }
 }
