@@ -17,12 +17,13 @@ pub struct StorageOpened {
 impl StorageOpened {
     pub fn emit(self, telemetry: &Telemetry) {
         let Self { place, runs, names } = self;
-        match place {
-            Some(place) => info!(place, runs, names, "store opened"),
-            None => info!(
+        if let Some(place) = place {
+            info!(place, runs, names, "store opened");
+        } else {
+            info!(
                 "totals, baselines and which runs were counted are kept in memory and begin anew \
                  at each start: give --storage.path FILE to keep them"
-            ),
+            );
         }
         let mut counters = telemetry.counters();
         counters.storage.up = true;
@@ -46,11 +47,12 @@ impl StorageFailed {
     pub fn emit(self, telemetry: &Telemetry) {
         let Self { reason, message, told } = self;
         if told {
-            debug!(reason, message, "store still unusable");
+            debug!(reason, error = message, "store still in trouble");
         } else {
             error!(
                 reason,
-                message, "store in trouble: runs wait to be counted, series by name are left out"
+                error = message,
+                "store in trouble: runs wait to be counted, series by name are left out"
             );
         }
         let mut counters = telemetry.counters();
