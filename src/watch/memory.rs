@@ -313,8 +313,7 @@ impl Memory {
         };
         let overflowed = |record: RunRecord| record.total_name == OVERFLOW_NAME;
         if is_full && store.find(key)?.is_some_and(overflowed) {
-            let (run, app_name) = (key.id.to_string(), name.app_name.clone());
-            NameOverflowed { run, app_name, limit }.emit(&self.telemetry);
+            NameOverflowed { runs: 1 }.emit(&self.telemetry);
         }
         Ok(())
     }
@@ -399,6 +398,7 @@ impl Memory {
             NameView {
                 name: name.clone(),
                 totals,
+                currency: currency.clone(),
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,
