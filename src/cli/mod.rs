@@ -84,6 +84,10 @@ pub enum Command {
     CheckConfig {
         /// The file that --config.file would be given
         file: PathBuf,
+        /// Also say what applications of this name become (names.rules);
+        /// repeatable
+        #[arg(long = "app-name", value_name = "NAME")]
+        app_names: Vec<String>,
     },
 }
 
@@ -142,7 +146,7 @@ impl Cli {
             Some(Command::Diagnose(diagnose)) => diagnose.run(),
             Some(Command::Compare(compare)) => compare.run(),
             Some(Command::Store(store)) => store.run(),
-            Some(Command::CheckConfig { file }) => check_config::run(&file),
+            Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
         }
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::store::StoreFlags;
@@ -16,6 +17,7 @@ use crate::expose::{self, ExposeState};
 use crate::fetch::Spool;
 use crate::metrics;
 use crate::report::Texts;
+use crate::store;
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{SeriesDropped, ShutdownStarted};
 use crate::telemetry::logging::{self, LogFormat};
@@ -142,8 +144,13 @@ async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyh
 
     let stop = CancellationToken::new();
     let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
-    let mut watching =
-        tokio::spawn(Watcher::new(config, Arc::clone(&telemetry)).run(stop.clone(), publish));
+    let open = {
+        let (storage, names) = (config.storage.clone(), config.limits.app_names);
+        let runtime = Handle::current();
+        move || store::open(&storage, names, &runtime)
+    };
+    let watcher = Watcher::new(config, Arc::clone(&telemetry), open);
+    let mut watching = tokio::spawn(watcher.run(stop.clone(), publish));
     let ended = tokio::select! {
         signal = stop_signal() => {
             ShutdownStarted { signal: signal? }.emit(&telemetry);

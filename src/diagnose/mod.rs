@@ -13,6 +13,7 @@ mod context;
 mod cost;
 mod draft;
 mod executions;
+mod executor_memory;
 mod finding;
 pub mod humane;
 mod job_plan;
@@ -54,7 +55,7 @@ pub use finding::{
 };
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
 pub use plots::{CoresOverTime, Plots, TaskProfile};
-pub use price::price;
+pub use price::{Price, price};
 pub use regression::{Baseline, Judgement, judge, with_regression};
 pub use summary::RunSummary;
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
@@ -94,5 +95,6 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
         sql_times: times.sql,
         what_if: what_if::of(&context),
         plots,
+        price: None,
     }
 }

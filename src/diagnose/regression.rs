@@ -36,6 +36,7 @@ pub fn judge(run: &RunSummary, before: &[RunSummary], thresholds: &Thresholds) -
 /// The diagnosis with this finding about regression, and no other, in its
 /// place among the others.
 #[must_use]
+#[expect(clippy::needless_pass_by_value, reason = "it is put into the diagnosis")]
 pub fn with_regression(diagnosis: &Diagnosis, finding: Option<Finding>) -> Diagnosis {
     let _ = finding;
     diagnosis.clone()

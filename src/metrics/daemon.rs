@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Extra;
+use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
-    TelemetrySnapshot, WEB_FAILURES,
+    STORAGE_FAILURES, TelemetrySnapshot, WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -45,6 +45,15 @@ pub(super) fn group(
     group.add(Id::ApplicationsFinished, telemetry.applications_finished);
     group.add(Id::ApplicationsExpired, telemetry.applications_expired);
     group.add(Id::IdentityCollisions, telemetry.identity_collisions);
+    let storage = &telemetry.storage;
+    group.add(Id::StorageUp, storage.up);
+    by_word(&mut group, Id::StorageFailures, &STORAGE_FAILURES, &telemetry.storage_failures);
+    group.add(Id::StoragePending, storage.pending);
+    group.add(Id::StorageRuns, storage.runs);
+    group.add(Id::StorageNames, storage.names);
+    group.add(Id::StorageBytes, storage.bytes);
+    group.add(Id::StorageForgotten, telemetry.runs_forgotten);
+    group.add(Id::NamesOverflowed, telemetry.names_overflowed);
     let mut all_dropped = telemetry.series_dropped.clone();
     for (reason, count) in dropped {
         *all_dropped.entry(reason).or_default() += count;

@@ -126,9 +126,11 @@ impl Store {
                 return Ok((Recorded::Known, changed));
             }
             let count = known.counted == Counted::NotYet && run.record.end_seen;
+            // Of a run that had been given up, its end is news.
+            let news = run.record.end_seen && !known.end_seen;
             run.record = RunRecord {
                 counted: if count { Counted::Yes } else { known.counted },
-                read_at_ms: known.read_at_ms,
+                read_at_ms: if news { now.as_millisecond() } else { known.read_at_ms },
                 total_name: known.total_name,
                 log,
                 ..run.record

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::diagnose::RunSummary;
-use crate::model::{Kind, RunId, Source, State};
+use crate::diagnose::{Diagnosis, RunNumbers, RunSummary};
+use crate::model::{Application, Distribution, Kind, Measures, RunId, Source, State};
 
 /// Which run: the same id with another start is another run (Standalone and
 /// local ids collide).
@@ -19,6 +20,11 @@ pub struct RunKey {
 impl RunKey {
     /// Starts of one run may differ by this much between sources.
     pub const SAME_START_MS: i64 = 1_000;
+
+    pub fn of(application: &Application) -> Self {
+        let start_ms = application.start.map_or(0, Timestamp::as_millisecond);
+        Self { id: application.id.clone(), start_ms }
+    }
 
     /// Whether both name the same run.
     pub fn is_same_run(&self, other: &Self) -> bool {
@@ -130,4 +136,77 @@ impl RunRecord {
 pub struct StoredRun {
     pub record: RunRecord,
     pub summary: RunSummary,
+}
+
+impl StoredRun {
+    /// What is kept of a run that has ended. `cost`: by the operator's prices.
+    pub fn of(
+        application: &Application,
+        diagnosis: &Diagnosis,
+        app_name: &str,
+        cost: Option<f64>,
+        log: Option<LogSeen>,
+    ) -> Self {
+        let mut findings = BTreeMap::new();
+        for finding in &diagnosis.findings {
+            let count: &mut u32 = findings.entry(finding.rule.as_str().to_owned()).or_default();
+            *count = count.saturating_add(1);
+        }
+        let end_seen = application.end.is_some();
+        let record = RunRecord {
+            app_name: app_name.to_owned(),
+            total_name: app_name.to_owned(),
+            state: application.state,
+            kind: application.kind,
+            source: application.source,
+            end_seen,
+            ended_well: end_seen && ended_well(application),
+            end_ms: application.end.unwrap_or(application.observed).as_millisecond(),
+            read_at_ms: 0,
+            duration_ms: application
+                .duration()
+                .map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            amounts: Amounts::of(application, &diagnosis.totals, cost),
+            findings,
+            counted: Counted::NotYet,
+            log,
+        };
+        Self { record, summary: RunSummary::of(application, diagnosis) }
+    }
+}
+
+/// Spark 3 writes no exit code: there a run whose end nothing speaks against
+/// is taken to have ended well.
+fn ended_well(application: &Application) -> bool {
+    match application.state {
+        State::Succeeded => true,
+        State::Unknown => !application.jobs.iter().any(|job| application.died_with(job)),
+        State::Running | State::Failed | State::Killed | State::Cancelled | State::Lost => false,
+    }
+}
+
+impl Amounts {
+    fn of(application: &Application, numbers: &RunNumbers, cost: Option<f64>) -> Self {
+        let sum = |of: fn(&Measures) -> &Distribution<u64>| {
+            let stages = application.stages.iter();
+            stages.filter_map(|stage| of(&stage.measures).sum).fold(0, u64::saturating_add)
+        };
+        let millis = |span: Option<std::time::Duration>| {
+            span.map_or(0, |span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+        };
+        let wasted =
+            numbers.bought.zip(numbers.used).map(|(bought, used)| bought.saturating_sub(used));
+        Self {
+            bought_core_ms: millis(numbers.bought),
+            used_core_ms: millis(numbers.used),
+            wasted_core_ms: millis(wasted),
+            memory_spilled_bytes: sum(|measures| &measures.memory_spilled_bytes),
+            disk_spilled_bytes: sum(|measures| &measures.disk_spilled_bytes),
+            shuffle_read_bytes: sum(|measures| &measures.shuffle_read_bytes),
+            shuffle_write_bytes: sum(|measures| &measures.shuffle_write_bytes),
+            input_bytes: sum(|measures| &measures.input_bytes),
+            output_bytes: sum(|measures| &measures.output_bytes),
+            cost,
+        }
+    }
 }

@@ -81,6 +81,17 @@ pub struct LogCounts {
     pub unknown_events: u64,
 }
 
+/// How the store is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StorageStatus {
+    pub up: bool,
+    /// Runs that wait to be written.
+    pub pending: u64,
+    pub runs: u64,
+    pub names: u64,
+    pub bytes: u64,
+}
+
 /// All counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TelemetrySnapshot {
@@ -102,8 +113,15 @@ pub struct TelemetrySnapshot {
     pub applications_finished: u64,
     pub applications_expired: u64,
     pub identity_collisions: u64,
+    /// Runs whose name had no room: added up under `_other`.
+    pub names_overflowed: u64,
     /// By reason.
     pub series_dropped: BTreeMap<&'static str, u64>,
+    pub storage: StorageStatus,
+    /// By reason.
+    pub storage_failures: BTreeMap<&'static str, u64>,
+    /// Runs whose retention in the store is over.
+    pub runs_forgotten: u64,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.

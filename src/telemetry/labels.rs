@@ -38,6 +38,10 @@ pub const LOG_FAILURES: [&str; 7] = [
 /// log, by its REST API instead, or (this time) not at all.
 pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
 
+/// Why the store could not be used: it is damaged, foreign or newer, so that
+/// somebody has to look; or it cannot be reached or written now.
+pub const STORAGE_FAILURES: [&str; 2] = ["unusable", "unavailable"];
+
 /// Why a connection to the web end was refused or broke.
 pub const WEB_FAILURES: [&str; 4] = ["accept", "connection", "limit", "shutdown"];
 
@@ -46,12 +50,13 @@ pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];
 
 /// Why a series was left out of an exposition.
-pub const SERIES_DROPPED: [&str; 7] = [
+pub const SERIES_DROPPED: [&str; 8] = [
     "series_limit",
     "stages_limit",
     "executors_limit",
     "streaming_queries_limit",
     "findings_limit",
     "duplicate_run",
+    "duplicate_name",
     "targets_limit",
 ];

@@ -17,9 +17,10 @@ mod logfmt;
 pub mod logging;
 
 pub use counters::{
-    FetchCounts, LogCounts, Revision, TargetId, TargetStatus, Telemetry, TelemetrySnapshot,
+    FetchCounts, LogCounts, Revision, StorageStatus, TargetId, TargetStatus, Telemetry,
+    TelemetrySnapshot,
 };
 pub use labels::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
-    WEB_FAILURES,
+    STORAGE_FAILURES, WEB_FAILURES,
 };

@@ -9,12 +9,16 @@
 mod driver;
 mod event_logs;
 mod history_server;
+mod memory;
 mod registry;
 mod schedule;
 mod source;
 
+#[cfg(test)]
+mod property_tests;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -23,14 +27,17 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use registry::{Held, Offer, Registry};
+pub use registry::{Held, Offer, Reading, Registry, Room};
 
+use self::memory::Memory;
+use self::registry::locked;
 use crate::config::{Cluster, Config, ServerUrl};
-use crate::diagnose::diagnose;
+use crate::diagnose::{Diagnosis, diagnose, price};
 use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
 use crate::model::{Application, State};
+use crate::store::{LogSeen, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
@@ -41,6 +48,8 @@ use crate::telemetry::events::{
 const PUBLISH_EVERY: Duration = Duration::from_millis(500);
 /// Retention is looked at and counters are shown at least this often.
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
+/// How long the end of the daemon may wait for the store.
+const LAST_WRITES: Duration = Duration::from_secs(5);
 
 /// What the daemon holds at one moment.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +67,7 @@ pub struct Watcher {
     config: Arc<Config>,
     telemetry: Arc<Telemetry>,
     registry: Mutex<Registry>,
+    memory: Memory,
     changed: Notify,
     /// Permits for parsing a log.
     parsing: Semaphore,
@@ -81,14 +91,21 @@ enum Source {
 }
 
 impl Watcher {
-    pub fn new(config: Config, telemetry: Arc<Telemetry>) -> Arc<Self> {
+    /// `open` opens the store, and again after each trouble; it may block.
+    pub fn new(
+        config: Config,
+        telemetry: Arc<Telemetry>,
+        open: impl Fn() -> Result<Store, StoreError> + Send + Sync + 'static,
+    ) -> Arc<Self> {
         let parsing = Semaphore::new(config.limits.concurrent_logs);
         let following = Arc::new(Semaphore::new(config.limits.followed_logs));
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         let sources = config.clusters.iter().map(count_sources).sum();
+        let config = Arc::new(config);
         Arc::new(Self {
-            config: Arc::new(config),
+            memory: Memory::new(Arc::clone(&config), Arc::clone(&telemetry), open),
+            config,
             telemetry,
             registry: Mutex::default(),
             changed: Notify::new(),
@@ -138,11 +155,17 @@ impl Watcher {
         let publish = Arc::new(publish);
         while !stop.is_cancelled() {
             self.expire();
-            let publication = self.publication();
-            let publish = Arc::clone(&publish);
-            // A panic in the publisher must not end the watch; it is logged
-            // by the runtime, and the next change tries again.
-            let _ = tokio::task::spawn_blocking(move || publish(publication)).await;
+            let (watcher, publish) = (Arc::clone(&self), Arc::clone(&publish));
+            // A panic here must not end the watch; it is logged by the
+            // runtime, and the next change tries again.
+            let round = tokio::task::spawn_blocking(move || {
+                let more = watcher.remember();
+                publish(watcher.publication());
+                more
+            });
+            if round.await.unwrap_or(false) {
+                continue;
+            }
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = tokio::time::sleep(HOUSEKEEPING) => {}
@@ -150,23 +173,47 @@ impl Watcher {
             }
         }
         tasks.shutdown().await;
+        // What was read last is written, as far as that goes quickly; the
+        // rest is read again at the next start.
+        let writing = tokio::task::spawn_blocking(move || self.remember());
+        let _ = tokio::time::timeout(LAST_WRITES, writing).await;
         Ok(())
     }
 
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
-    /// may be parsed.
-    fn take_in(&self, application: Application) -> Offer {
+    /// may be parsed. `log`: the log it was read from, to its end.
+    fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
         let thresholds = self.config.thresholds_for(&application.name);
-        let diagnosis = Arc::new(diagnose(&application, &thresholds));
-        let application = Arc::new(slim(application));
-        let offer = self.registry().offer(
-            Arc::clone(&application),
-            Arc::clone(&diagnosis),
-            Timestamp::now(),
-            self.config.limits.applications,
-        );
-        let run = application.id.to_string();
+        let diagnosis =
+            diagnose(&application, &thresholds).priced(&application, &self.config.prices);
+        let diagnosis = Arc::new(diagnosis);
+        let name = app_name(&application.name, &self.config.names, &self.config.limits);
         let finished = application.state != State::Running;
+        let key = RunKey::of(&application);
+        let stored = finished.then(|| self.stored(&application, &diagnosis, &name, log));
+        let application = Arc::new(slim(application));
+        let now = Timestamp::now();
+        // When a run that was read before was first read.
+        let read_at_ms = finished
+            .then(|| self.memory.find(&key))
+            .flatten()
+            .filter(|known| known.end_seen || application.end.is_none())
+            .map(|known| known.read_at_ms);
+        let offer = if read_at_ms.is_some_and(|ms| self.memory.is_over(ms, now)) {
+            Offer::Kept
+        } else {
+            let reading = Reading {
+                application: Arc::clone(&application),
+                diagnosis: Arc::clone(&diagnosis),
+                name,
+                read_at: read_at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
+            };
+            self.registry().offer(reading, now, self.room())
+        };
+        if let Some(run) = stored.filter(|_| offer != Offer::NoRoom) {
+            self.memory.remember(key, run);
+        }
+        let run = application.id.to_string();
         if offer == Offer::New {
             ApplicationAppeared { run: run.clone(), source: application.source.as_str() }
                 .emit(&self.telemetry);
@@ -183,6 +230,33 @@ impl Watcher {
         }
         self.changed.notify_one();
         offer
+    }
+
+    fn stored(
+        &self,
+        application: &Application,
+        diagnosis: &Diagnosis,
+        name: &str,
+        log: Option<LogSeen>,
+    ) -> StoredRun {
+        let cost = price(application, &diagnosis.totals, &self.config.prices);
+        StoredRun::of(application, diagnosis, name, cost, log)
+    }
+
+    /// Writes to the store what is to be written, for a while. Blocks.
+    /// Returns whether there is more.
+    fn remember(&self) -> bool {
+        let given_up = self.registry().take_given_up();
+        for held in given_up {
+            let run = self.stored(&held.application, &held.diagnosis, &held.name, None);
+            self.memory.remember(RunKey::of(&held.application), run);
+        }
+        self.memory.work(&self.registry)
+    }
+
+    fn room(&self) -> Room {
+        let retention = self.config.retention.0.get();
+        Room { runs: self.config.limits.applications, retention }
     }
 
     fn tell_collisions(&self, application: &Application) {
@@ -214,18 +288,20 @@ impl Watcher {
             .shown()
             .into_iter()
             .map(|held| RunView {
-                name: app_name(&held.application.name, &self.config.names, &self.config.limits),
+                name: held.name,
                 application: held.application,
                 diagnosis: held.diagnosis,
             })
             .collect();
-        Publication { runs, names: Vec::new(), ready: self.waiting.load(Ordering::Acquire) == 0 }
+        Publication {
+            runs,
+            names: self.memory.views(),
+            ready: self.waiting.load(Ordering::Acquire) == 0,
+        }
     }
 
-    /// A panic while the lock was held leaves the registry whole: every
-    /// change of it is one insertion or removal.
     fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.registry)
     }
 
     fn first_cycle_ended(&self) {

@@ -5,20 +5,23 @@
 //! than a second away is another run (Standalone and local ids collide).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::diagnose::Diagnosis;
 use crate::model::{Application, RunId, Source, State};
+use crate::store::{NameKey, RunKey};
 
 /// Starts of one run may differ by this much between sources.
-const SAME_START_MS: i64 = 1_000;
+const SAME_START_MS: i64 = RunKey::SAME_START_MS;
 
 /// A run with what was found in it.
 #[derive(Debug, Clone)]
 pub struct Held {
+    /// Its `app_name` label.
+    pub name: Arc<str>,
     pub application: Arc<Application>,
     pub diagnosis: Arc<Diagnosis>,
     /// When it was first read as finished; runs still going have none.
@@ -42,24 +45,47 @@ pub enum Offer {
     Kept,
     /// There is no room for another run.
     NoRoom,
+    /// There is no room, and its time to be shown is over.
+    TooOld,
+}
+
+/// A reading of a run.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    pub application: Arc<Application>,
+    pub diagnosis: Arc<Diagnosis>,
+    pub name: Arc<str>,
+    /// When it was first read as finished, where that is known from before.
+    pub read_at: Option<Timestamp>,
+}
+
+/// How many runs are held, and how long those that have ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    pub runs: usize,
+    pub retention: Duration,
 }
 
 /// All runs held, by identity and start.
 #[derive(Debug, Default)]
 pub struct Registry {
     runs: BTreeMap<(RunId, i64), Held>,
+    /// Runs that were given up here, for the store.
+    given_up: Vec<Held>,
+}
+
+/// The registry. A panic while the lock was held leaves it whole: every change
+/// of it is one insertion or removal.
+pub(super) fn locked(registry: &Mutex<Registry>) -> MutexGuard<'_, Registry> {
+    registry.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Registry {
-    /// Takes a reading in, unless a better one of the same run is held. At
-    /// most `limit` runs are held.
-    pub fn offer(
-        &mut self,
-        application: Arc<Application>,
-        diagnosis: Arc<Diagnosis>,
-        now: Timestamp,
-        limit: usize,
-    ) -> Offer {
+    /// Takes a reading in, unless a better one of the same run is held.
+    /// Where there is no room, a run goes whose end is longer ago than
+    /// retention lasts: it was read late.
+    pub fn offer(&mut self, reading: Reading, now: Timestamp, room: Room) -> Offer {
+        let Reading { application, diagnosis, name, read_at } = reading;
         self.end_earlier_attempts(&application, now);
         let key = self.key_of(&application);
         let finished = application.state != State::Running;
@@ -74,15 +100,31 @@ impl Registry {
             Some(held) if !replaces(&application, held) => return Offer::Kept,
             Some(held) if finished && held.application.state == State::Running => Offer::Finished,
             Some(_) => Offer::Replaced,
-            None if self.runs.len() >= limit => return Offer::NoRoom,
             None => Offer::New,
         };
-        let finished_read_at = finished
-            .then(|| self.runs.get(&key).and_then(|held| held.finished_read_at).unwrap_or(now));
+        if offer == Offer::New && self.runs.len() >= room.runs {
+            if finished && is_old(&application, now, room) {
+                return Offer::TooOld;
+            }
+            if !self.make_room(now, room) {
+                return Offer::NoRoom;
+            }
+        }
+        // Of a run that had been given up, its end is news.
+        let ended = application.end.is_some();
+        let known = self.runs.get(&key).filter(|held| held.application.end.is_some() || !ended);
+        let known = known.and_then(|held| held.finished_read_at);
+        let finished_read_at = finished.then(|| known.or(read_at).unwrap_or(now));
         let log_followed = (!finished && application.source == Source::EventLog)
             || self.runs.get(&key).is_some_and(|held| held.log_followed);
-        let held =
-            Held { application, diagnosis, finished_read_at, log_followed, driver_gone: false };
+        let held = Held {
+            name,
+            application,
+            diagnosis,
+            finished_read_at,
+            log_followed,
+            driver_gone: false,
+        };
         self.runs.insert(key, held);
         offer
     }
@@ -105,10 +147,70 @@ impl Registry {
                     && held.application.state == State::Running
             });
         for (_, held) in of_application {
-            Arc::make_mut(&mut held.application).state = State::Unknown;
+            Arc::make_mut(&mut held.application).state = State::Lost;
             held.finished_read_at = Some(now);
             held.log_followed = false;
+            self.given_up.push(held.clone());
         }
+    }
+
+    /// Whether a reading of a run that ended then can be taken in: there is
+    /// room, or it can be made, or the run would not be shown anyway.
+    pub fn has_room_for(&self, ended: Timestamp, now: Timestamp, room: Room) -> bool {
+        self.runs.len() < room.runs
+            || is_past(ended, now, room)
+            || self.runs.values().any(|held| is_old(&held.application, now, room))
+    }
+
+    /// Drops the run that ended first, if its time is over but for its having
+    /// been read late.
+    fn make_room(&mut self, now: Timestamp, room: Room) -> bool {
+        let old = self.runs.iter().filter(|(_, held)| is_old(&held.application, now, room));
+        let first =
+            old.min_by_key(|(_, held)| held.application.end.unwrap_or(held.application.observed));
+        let Some(key) = first.map(|(key, _)| key.clone()) else { return false };
+        self.runs.remove(&key).is_some()
+    }
+
+    /// Runs that were given up since this was last called.
+    pub fn take_given_up(&mut self) -> Vec<Held> {
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// Names of the applications that run.
+    pub fn running_names(&self) -> Vec<NameKey> {
+        let running = |held: &&Held| held.application.state == State::Running;
+        let mut names: Vec<NameKey> = self.runs.values().filter(running).map(name_of).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The runs of a name that have ended.
+    pub fn ended_runs_of(&self, name: &NameKey) -> Vec<Held> {
+        self.runs
+            .values()
+            .filter(|held| held.application.state != State::Running && name_of(held) == *name)
+            .cloned()
+            .collect()
+    }
+
+    /// Puts another diagnosis in the place of the one of this reading, if
+    /// that is still the one held.
+    pub fn rejudge(&mut self, reading: &Held, diagnosis: Arc<Diagnosis>) {
+        let key = self.key_of(&reading.application);
+        if let Some(held) = self.runs.get_mut(&key)
+            && Arc::ptr_eq(&held.diagnosis, &reading.diagnosis)
+        {
+            held.diagnosis = diagnosis;
+        }
+    }
+
+    /// Whether the run is held as one that goes on.
+    pub fn is_running(&self, key: &RunKey) -> bool {
+        self.runs_of(&key.id).any(|((_, start), held)| {
+            held.application.state == State::Running && same_start(*start, key.start_ms)
+        })
     }
 
     /// Whether a driver that answers shows the run of this growing log: it
@@ -122,8 +224,8 @@ impl Registry {
     }
 
     /// The log of a run is not followed any more. Where nobody else sees the
-    /// run, and nobody saw it end, it is `unknown` from now on.
-    pub fn unfollow(&mut self, id: &RunId, start: Option<Timestamp>, now: Timestamp) {
+    /// run, and nobody saw it end, it has this state from now on.
+    pub fn unfollow(&mut self, id: &RunId, start: Option<Timestamp>, state: State, now: Timestamp) {
         let start = millis(start);
         let range = (id.clone(), i64::MIN)..=(id.clone(), i64::MAX);
         let held = self.runs.range_mut(range).find(|(key, _)| same_start(key.1, start));
@@ -132,9 +234,10 @@ impl Registry {
         let shown = &held.application;
         let unseen = shown.source == Source::EventLog || held.driver_gone;
         if shown.state == State::Running && unseen {
-            Arc::make_mut(&mut held.application).state = State::Unknown;
+            Arc::make_mut(&mut held.application).state = state;
             held.finished_read_at = Some(now);
             held.driver_gone = false;
+            self.given_up.push(held.clone());
         }
     }
 
@@ -200,6 +303,21 @@ impl Registry {
             None => (application.id.clone(), start),
         }
     }
+}
+
+fn name_of(held: &Held) -> NameKey {
+    let cluster = held.application.id.cluster.clone();
+    NameKey { cluster, app_name: held.name.to_string() }
+}
+
+/// Whether the run ended longer ago than it is shown.
+fn is_old(application: &Application, now: Timestamp, room: Room) -> bool {
+    application.state != State::Running
+        && is_past(application.end.unwrap_or(application.observed), now, room)
+}
+
+fn is_past(ended: Timestamp, now: Timestamp, room: Room) -> bool {
+    now.duration_since(ended) >= jiff_duration(room.retention)
 }
 
 /// What a driver's last reading becomes when it does not answer any more.
@@ -269,8 +387,21 @@ mod tests {
         Arc::new(application)
     }
 
+    const RETENTION: Duration = Duration::from_mins(30);
+
+    fn offer_to(
+        registry: &mut Registry,
+        application: Arc<Application>,
+        now: i64,
+        runs: usize,
+    ) -> Offer {
+        let name = "job".into();
+        let reading = Reading { application, diagnosis: Arc::default(), name, read_at: None };
+        registry.offer(reading, at(now), Room { runs, retention: RETENTION })
+    }
+
     fn offer(registry: &mut Registry, application: Arc<Application>, now: i64) -> Offer {
-        registry.offer(application, Arc::default(), at(now), 10)
+        offer_to(registry, application, now, 10)
     }
 
     #[test]
@@ -304,7 +435,7 @@ mod tests {
         let states: Vec<State> =
             registry.shown().iter().map(|held| held.application.state).collect();
         // "10" comes before "9" as a text.
-        assert_eq!(states, [State::Running, State::Unknown]);
+        assert_eq!(states, [State::Running, State::Lost]);
         // Its old log, read again, does not bring it back to life.
         assert_eq!(offer(&mut registry, first, 700), Offer::Kept);
         assert_eq!(registry.len(), 2);
@@ -350,7 +481,7 @@ mod tests {
 
         let ended = run("c", 0, Source::EventLog, State::Succeeded);
         assert_eq!(offer(&mut registry, ended, 6), Offer::Finished);
-        registry.unfollow(&log.id, log.start, at(7));
+        registry.unfollow(&log.id, log.start, State::Lost, at(7));
         assert_eq!(registry.shown()[0].application.state, State::Succeeded);
         assert_eq!(registry.len(), 1);
     }
@@ -360,17 +491,18 @@ mod tests {
         let mut registry = Registry::default();
         let log = run("c", 0, Source::EventLog, State::Running);
         offer(&mut registry, Arc::clone(&log), 1);
-        registry.unfollow(&log.id, log.start, at(2));
+        registry.unfollow(&log.id, log.start, State::Lost, at(2));
         let held = registry.shown().remove(0);
-        assert_eq!(held.application.state, State::Unknown);
+        assert_eq!(held.application.state, State::Lost);
         assert_eq!(held.finished_read_at, Some(at(2)));
+        assert_eq!(registry.take_given_up().len(), 1);
         // The same old lines do not bring it back, new ones do.
         assert_eq!(offer(&mut registry, Arc::clone(&log), 3), Offer::Kept);
         assert_eq!(offer(&mut registry, seen_at(&log, 99), 4), Offer::Replaced);
         assert_eq!(registry.shown()[0].finished_read_at, None);
         // Beside a driver that answers it says nothing.
         offer(&mut registry, run("c", 0, Source::Driver, State::Running), 5);
-        registry.unfollow(&log.id, log.start, at(6));
+        registry.unfollow(&log.id, log.start, State::Lost, at(6));
         assert_eq!(registry.shown()[0].application.state, State::Running);
     }
 
@@ -413,9 +545,15 @@ mod tests {
     fn room_is_bounded() {
         let mut registry = Registry::default();
         let first = run("a", 0, Source::EventLog, State::Succeeded);
-        assert_eq!(registry.offer(Arc::clone(&first), Arc::default(), at(0), 1), Offer::New);
+        assert_eq!(offer_to(&mut registry, Arc::clone(&first), 70, 1), Offer::New);
         let second = run("b", 0, Source::EventLog, State::Succeeded);
-        assert_eq!(registry.offer(second, Arc::default(), at(0), 1), Offer::NoRoom);
-        assert_eq!(registry.offer(first, Arc::default(), at(0), 1), Offer::Replaced);
+        assert_eq!(offer_to(&mut registry, Arc::clone(&second), 70, 1), Offer::NoRoom);
+        assert_eq!(offer_to(&mut registry, first, 70, 1), Offer::Replaced);
+        // A run that ended long ago gives way, and does not push another out.
+        let late = run("b", 5_000, Source::EventLog, State::Succeeded);
+        assert_eq!(offer_to(&mut registry, second, 5_070, 1), Offer::TooOld);
+        assert_eq!(offer_to(&mut registry, late, 5_070, 1), Offer::New);
+        assert_eq!(registry.shown().len(), 1);
+        assert_eq!(registry.shown()[0].application.id.cluster, "b");
     }
 }

@@ -201,7 +201,7 @@ impl Place {
     /// Diagnoses a reading and takes it in, off the asynchronous threads.
     pub(super) async fn take_in(&self, application: Application) -> Offer {
         let watcher = Arc::clone(&self.watcher);
-        let taken = tokio::task::spawn_blocking(move || watcher.take_in(application)).await;
+        let taken = tokio::task::spawn_blocking(move || watcher.take_in(application, None)).await;
         // Only the end of the runtime stops a blocking task half way.
         taken.unwrap_or(Offer::Kept)
     }

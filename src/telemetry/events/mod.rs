@@ -9,11 +9,13 @@
 mod logs;
 mod runs;
 mod sources;
+mod storage;
 mod web;
 
 pub use logs::*;
 pub use runs::*;
 pub use sources::*;
+pub use storage::*;
 pub use web::*;
 
 #[cfg(test)]

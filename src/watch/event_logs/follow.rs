@@ -11,11 +11,12 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::plan::Policy;
-use super::{failed, told};
+use super::plan::{self, Policy};
+use super::{failed, seen, told};
 use crate::eventlog::{Follower, LogFiles, ReadError, ReadStatistics};
 use crate::fetch::files::Files;
 use crate::model::{Application, RunId, State};
+use crate::store::LogSeen;
 use crate::telemetry::events::LogFollowed;
 use crate::watch::{Offer, Watcher};
 
@@ -99,6 +100,7 @@ impl Followed {
         let path = files.display(&log.path);
         // A log whose name does not say is taken by its age; one that is left
         // as stale is read as one that nobody writes any more.
+        let listed = log.clone();
         let mut log = log.clone();
         log.in_progress = Some(fate == Fate::Going);
         let advance = self.follower.advance(&log, files);
@@ -121,23 +123,27 @@ impl Followed {
                 self.changed = self.changed.max(system(application.observed));
                 if !over && policy.is_stale(self.changed) {
                     over = true;
-                    if application.state == State::Running {
-                        application.state = State::Unknown;
-                    }
                 }
+            }
+            // Nobody writes it, and it has no end.
+            if over && application.end.is_none() && !plan::is_closed(&listed) {
+                application.state = State::Lost;
             }
             self.run = Some((application.id.clone(), application.start));
             let read = told(path, application.id.to_string(), news, started.elapsed());
             LogFollowed { read, first }.emit(&watcher.telemetry);
         }
         let skipped = match application {
-            Some(application) => Self::offer(watcher, application),
+            Some(application) => {
+                let read = over.then(|| seen(files, &listed));
+                Self::offer(watcher, application, read)
+            }
             None if self.run.is_none() && !over => Some("in_progress"),
             None => None,
         };
         let bytes = news.bytes_compressed;
         if over {
-            self.leave(watcher);
+            self.leave(watcher, State::Lost);
             return Step { followed: None, skipped, again: false, bytes };
         }
         Step { followed: Some(self), skipped, again: false, bytes }
@@ -145,11 +151,15 @@ impl Followed {
 
     /// A driver that answers tells more of a running application than its
     /// log: tasks that run, what is cached.
-    fn offer(watcher: &Watcher, application: Application) -> Option<&'static str> {
+    fn offer(
+        watcher: &Watcher,
+        application: Application,
+        read: Option<LogSeen>,
+    ) -> Option<&'static str> {
         if application.end.is_none() && watcher.registry().yields_to_driver(&application) {
             return None;
         }
-        (watcher.take_in(application) == Offer::NoRoom).then_some("limit")
+        (watcher.take_in(application, read) == Offer::NoRoom).then_some("limit")
     }
 
     fn refused(self, watcher: &Watcher, path: String, error: &ReadError, fate: Fate) -> Step {
@@ -166,23 +176,24 @@ impl Followed {
                     Fate::Going => step(Some(Self { listed: None, ..self }), "unreadable", false),
                     // As a finished log, in the next cycle.
                     Fate::Ended | Fate::Stale => {
-                        self.leave(watcher);
+                        self.leave(watcher, State::Lost);
                         step(None, "unreadable", true)
                     }
                 }
             }
             _ => {
                 failed(watcher, path, error.reason(), error.to_string());
-                self.leave(watcher);
+                self.leave(watcher, State::Lost);
                 step(None, "unreadable", false)
             }
         }
     }
 
-    /// Whoever held the run by this log alone does not see it any more.
-    pub(super) fn leave(self, watcher: &Watcher) {
+    /// Whoever held the run by this log alone does not see it any more: if it
+    /// did not end, this is its state.
+    pub(super) fn leave(self, watcher: &Watcher, state: State) {
         if let Some((id, start)) = &self.run {
-            watcher.registry().unfollow(id, *start, Timestamp::now());
+            watcher.registry().unfollow(id, *start, state, Timestamp::now());
             watcher.changed.notify_one();
         }
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt;
+use jiff::Timestamp;
 
 use self::follow::{Fate, Followed, Step};
 use self::plan::{Known, Plan, Policy};
@@ -22,6 +23,8 @@ use super::source::{Cycle, Place};
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions, ReadStatistics};
 use crate::fetch::files::Files;
+use crate::model::State;
+use crate::store::LogSeen;
 use crate::telemetry::TargetId;
 use crate::telemetry::events::{LogFailed, LogRead, LogsListed, SourceProbed};
 
@@ -36,10 +39,16 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
     let mut pace = Pace::new(interval, &source.target.target);
     let mut known = Known::default();
     let mut probed = false;
+    let mut generation = None;
     loop {
         let mut cycle = Cycle::start();
         match source.list().await {
             Ok(found) => {
+                let newest = source.place.watcher.memory.generation();
+                if generation != Some(newest) {
+                    generation = Some(newest);
+                    known.restart(source.known_logs().await);
+                }
                 if !probed {
                     probed = true;
                     let target = source.target.clone();
@@ -52,7 +61,8 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
             Err(message) => {
                 cycle.failure = Some(message.into());
                 for left in known.leave_stale(&source.policy()) {
-                    left.leave(&source.place.watcher);
+                    // It cannot be seen, which is not to say that it is gone.
+                    left.leave(&source.place.watcher, State::Unknown);
                 }
             }
         }
@@ -98,6 +108,16 @@ impl Source {
         tokio::task::spawn_blocking(list).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
+    /// Logs that were read before this daemon started, or that another one
+    /// read, and that need not be read again.
+    async fn known_logs(&self) -> Vec<LogSeen> {
+        let (watcher, cluster) = (Arc::clone(&self.place.watcher), Arc::clone(&self.place.cluster));
+        let place = self.files.display("");
+        let look = move || watcher.memory.known_logs(&cluster, &place);
+        // Only the end of the runtime stops it half way.
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    }
+
     fn policy(&self) -> Policy {
         let read = &self.place.watcher.config.read;
         Policy {
@@ -118,7 +138,7 @@ impl Source {
             cycle.skip(reason, count);
         }
         for left in left {
-            left.leave(&self.place.watcher);
+            left.leave(&self.place.watcher, State::Lost);
         }
         self.follow(follow, known, &policy, cycle).await;
         self.read(read, known, budget, cycle).await;
@@ -238,7 +258,8 @@ impl Source {
         let Ok(_permit) = watcher.parsing.acquire().await else {
             return Read::skipped("unreadable");
         };
-        if watcher.registry().len() >= watcher.config.limits.applications {
+        let changed = Timestamp::try_from(log.modified).unwrap_or(Timestamp::MAX);
+        if !watcher.registry().has_room_for(changed, Timestamp::now(), watcher.room()) {
             return Read::skipped("limit");
         }
         let cluster = Arc::clone(&self.place.cluster);
@@ -279,12 +300,27 @@ fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogF
         }
         Ok(outcome) => {
             let statistics = outcome.statistics;
-            let application = outcome.application.id.to_string();
-            told(path, application, statistics, started.elapsed()).emit(&watcher.telemetry);
-            let offer = watcher.take_in(outcome.application);
+            let mut application = outcome.application;
+            let name = application.id.to_string();
+            told(path, name, statistics, started.elapsed()).emit(&watcher.telemetry);
+            // Its name says that it is being written, and nobody does.
+            if application.end.is_none() && log.in_progress != Some(false) {
+                application.state = State::Lost;
+            }
+            let offer = watcher.take_in(application, Some(seen(files, log)));
             let skipped = (offer == Offer::NoRoom).then_some("limit");
             Read { skipped, bytes: statistics.bytes_compressed }
         }
+    }
+}
+
+/// The log as its place lists it.
+fn seen(files: &dyn Files, log: &LogFiles) -> LogSeen {
+    LogSeen {
+        place: files.display(""),
+        key: plan::key(log),
+        bytes: log.bytes,
+        modified_ms: plan::millis(log.modified),
     }
 }
 

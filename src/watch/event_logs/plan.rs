@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use super::follow::{Fate, Followed};
 use crate::eventlog::LogFiles;
+use crate::store::LogSeen;
 
 /// Listings in which a followed log may be missing: while it is renamed, an
 /// object store may show neither name.
@@ -15,7 +16,8 @@ const MISSING: u64 = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reading {
     bytes: u64,
-    modified: SystemTime,
+    /// Milliseconds since the epoch: what is stored is no finer.
+    modified_ms: i64,
     /// Why nothing came of it.
     skipped: Option<&'static str>,
     /// Number of the listing that showed it last.
@@ -66,6 +68,12 @@ pub(super) struct Plan {
     pub(super) left: Vec<Followed>,
 }
 
+/// Since the epoch.
+pub(super) fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// What a log is called before and after its application ended.
 pub(super) fn key(log: &LogFiles) -> String {
     log.finished_path().to_owned()
@@ -77,8 +85,17 @@ impl Known {
     }
 
     pub(super) fn remember(&mut self, key: String, log: &LogFiles, skipped: Option<&'static str>) {
-        let (bytes, modified) = (log.bytes, log.modified);
-        self.readings.insert(key, Reading { bytes, modified, skipped, seen: self.number });
+        let (bytes, modified_ms) = (log.bytes, millis(log.modified));
+        self.readings.insert(key, Reading { bytes, modified_ms, skipped, seen: self.number });
+    }
+
+    /// Forgets which logs were read, but for these.
+    pub(super) fn restart(&mut self, read: Vec<LogSeen>) {
+        let seen = self.number;
+        let reading = |LogSeen { key, bytes, modified_ms, .. }| {
+            (key, Reading { bytes, modified_ms, skipped: None, seen })
+        };
+        self.readings = read.into_iter().map(reading).collect();
     }
 
     pub(super) fn plan(&mut self, mut logs: Vec<LogFiles>, policy: &Policy) -> Plan {
@@ -123,7 +140,7 @@ impl Known {
         }
         if let Some(reading) = self.readings.get_mut(&key) {
             reading.seen = self.number;
-            if reading.bytes == log.bytes && reading.modified == log.modified {
+            if reading.bytes == log.bytes && reading.modified_ms == millis(log.modified) {
                 if let Some(reason) = reading.skipped {
                     skip(reason);
                 }
@@ -150,7 +167,7 @@ impl Known {
 }
 
 /// Whether its name says that nobody writes it any more.
-fn is_closed(log: &LogFiles) -> bool {
+pub(super) fn is_closed(log: &LogFiles) -> bool {
     log.in_progress == Some(false)
 }
 

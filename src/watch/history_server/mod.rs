@@ -8,6 +8,7 @@
 //! run is left to them first: read there it costs the server nothing.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::RunId;
 use crate::rest::Api;
 use crate::rest::applications::{self, ApplicationAttemptInfo, ApplicationInfo, Filter, Status};
+use crate::store::RunKey;
 
 /// Runs that ended longer ago are not read, unless `read.lookback` says so.
 const LOOKBACK: Duration = Duration::from_hours(24);
@@ -35,10 +37,17 @@ const CYCLE_BUDGET: Duration = Duration::from_mins(2);
 /// daemon starts again.
 const TRIES: u32 = 3;
 
+/// Why a run that the server takes to be running is not covered.
+const GOES_ON: &str = "running_on_history_server";
+
 /// How reading it went.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     Done,
+    /// Its log says that it goes on, whatever the list says.
+    GoesOn {
+        look_again: Instant,
+    },
     Failed {
         tries: u32,
     },
@@ -58,6 +67,8 @@ struct Reader {
     /// are any.
     patience: Option<Duration>,
     readings: HashMap<Listed, Reading>,
+    /// Of the memory that `readings` rest on.
+    generation: u64,
     latest_end: Option<Timestamp>,
     /// Whether runs of the last list are still to be read: the window must
     /// not move past them.
@@ -81,6 +92,7 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
         url,
         patience,
         readings: HashMap::new(),
+        generation: 0,
         latest_end: None,
         behind: true,
         broke: false,
@@ -104,12 +116,21 @@ impl Reader {
         cycle.bytes += api.meter().wire_bytes();
         let listed = listed?;
         self.behind = true;
+        let generation = self.place.watcher.memory.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.readings.clear();
+        }
         for (application, attempt) in listed {
             let listed = Listed::from((&application, &attempt));
             match self.readings.get(&listed) {
                 Some(Reading::Done) => continue,
                 Some(Reading::Failed { tries }) if *tries >= TRIES => {
                     cycle.skip("unreadable", 1);
+                    continue;
+                }
+                Some(Reading::GoesOn { look_again }) if Instant::now() < *look_again => {
+                    cycle.skip(GOES_ON, 1);
                     continue;
                 }
                 _ => {}
@@ -126,8 +147,9 @@ impl Reader {
         Ok(())
     }
 
-    /// The finished attempts of the look-back, latest first; running ones are
-    /// counted as not covered.
+    /// The finished attempts of the look-back, latest first; then those that
+    /// the server takes to be running though their logs have not grown for
+    /// too long. Running ones are counted as not covered.
     async fn list(
         &mut self,
         api: &Api,
@@ -137,14 +159,24 @@ impl Reader {
         let limit = u32::try_from(config.limits.applications).ok();
         let running = Filter { status: Some(Status::Running), limit, ..Filter::default() };
         let running = applications::get(api, running).await?;
-        let going = running
-            .iter()
-            .filter(|application| application.latest().is_some_and(|last| !last.is_completed()))
-            .count();
-        cycle.skip("running_on_history_server", going as u64);
+        let now = Timestamp::now();
+        let stale = before(now, config.read.stale_after.get());
+        let mut silent = Vec::new();
+        for application in &running {
+            let Some(last) = application.latest().filter(|last| !last.is_completed()) else {
+                continue;
+            };
+            if last.last_updated().is_some_and(|grew| grew <= stale) {
+                silent.push((application.clone(), last.clone()));
+            } else {
+                cycle.skip(GOES_ON, 1);
+            }
+        }
+        silent.sort_by_key(|(_, attempt)| std::cmp::Reverse(attempt.last_updated()));
 
         let lookback = config.read.lookback.map_or(LOOKBACK, crate::config::Span::get);
-        let oldest = before(Timestamp::now(), lookback);
+        let oldest = before(now, lookback);
+        silent.retain(|(_, attempt)| attempt.last_updated().is_none_or(|grew| grew >= oldest));
         let since = match self.latest_end {
             Some(end) if !self.behind => before(end, OVERLAP).max(oldest),
             _ => oldest,
@@ -161,7 +193,8 @@ impl Reader {
         // A Spark clock ahead of ours must not move the window past runs that
         // are still to come.
         let latest = attempts.first().and_then(|(_, attempt)| attempt.end());
-        self.latest_end = latest.map(|end| end.min(Timestamp::now())).max(self.latest_end);
+        self.latest_end = latest.map(|end| end.min(now)).max(self.latest_end);
+        attempts.append(&mut silent);
         // What is no longer asked for needs no memory.
         let forget = before(since, OVERLAP);
         self.readings.retain(|listed, _| {
@@ -181,8 +214,23 @@ impl Reader {
         let reading = self.readings.entry(listed.clone());
         match reading.or_insert(Reading::LeftToLogs { since: now }) {
             Reading::LeftToLogs { since } => now.duration_since(*since) < patience,
-            Reading::Done | Reading::Failed { .. } => false,
+            Reading::Done | Reading::Failed { .. } | Reading::GoesOn { .. } => false,
         }
+    }
+
+    /// Whether the run was read before, and its time to be shown is over.
+    async fn is_remembered(&self, key: RunKey, listed: &Listed) -> bool {
+        let watcher = Arc::clone(&self.place.watcher);
+        let completed = listed.completed;
+        let look = move || {
+            let known = watcher.memory.find(&key);
+            known.is_some_and(|known| {
+                (known.end_seen || !completed)
+                    && watcher.memory.is_over(known.read_at_ms, Timestamp::now())
+            })
+        };
+        // Only the end of the runtime stops it half way.
+        tokio::task::spawn_blocking(look).await.unwrap_or(false)
     }
 
     /// Reads one run. An error that is the server's, not the run's, ends the
@@ -205,7 +253,14 @@ impl Reader {
             self.readings.insert(listed, Reading::Done);
             return Ok(());
         }
-        if watcher.registry().len() >= watcher.config.limits.applications {
+        let start_ms = listed.start.map_or(0, Timestamp::as_millisecond);
+        if self.is_remembered(RunKey { id, start_ms }, &listed).await {
+            self.readings.insert(listed, Reading::Done);
+            return Ok(());
+        }
+        let now = Timestamp::now();
+        let ended = attempt.end().or_else(|| attempt.last_updated()).unwrap_or(now);
+        if !watcher.registry().has_room_for(ended, now, watcher.room()) {
             cycle.skip("limit", 1);
             return Ok(());
         }
@@ -214,12 +269,19 @@ impl Reader {
             return Ok(());
         }
         match run::read(&self.place, &self.url, application, attempt, cycle).await {
-            Ok(offer) => {
+            Ok(taken) => {
                 self.broke = false;
-                if offer == Offer::NoRoom {
-                    cycle.skip("limit", 1);
-                } else {
-                    self.readings.insert(listed, Reading::Done);
+                match taken {
+                    Some(Offer::NoRoom) => cycle.skip("limit", 1),
+                    Some(_) => {
+                        self.readings.insert(listed, Reading::Done);
+                    }
+                    None => {
+                        let stale_after = self.place.watcher.config.read.stale_after.get();
+                        let look_again = Instant::now() + stale_after;
+                        self.readings.insert(listed, Reading::GoesOn { look_again });
+                        cycle.skip(GOES_ON, 1);
+                    }
                 }
                 Ok(())
             }

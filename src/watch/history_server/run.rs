@@ -3,13 +3,15 @@
 
 use std::time::Instant;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::super::Offer;
 use super::super::source::{Cycle, Place};
 use crate::config::ServerUrl;
 use crate::eventlog::{self, Listed, ReadOptions};
 use crate::fetch::FetchError;
 use crate::fetch::files::{Files, ZipFiles};
-use crate::model::RunId;
+use crate::model::{RunId, State};
 use crate::rest::applications::{ApplicationAttemptInfo, ApplicationInfo};
 use crate::rest::logs::LogsError;
 use crate::rest::{Api, completed, logs};
@@ -31,14 +33,14 @@ impl From<FetchError> for Unread {
 }
 
 /// Reads the run and takes it in; tells which way it came, and why not the
-/// other.
+/// other. `None`: the server takes it to be running, and so does its log.
 pub(super) async fn read(
     place: &Place,
     url: &ServerUrl,
     application: &ApplicationInfo,
     attempt: &ApplicationAttemptInfo,
     cycle: &mut Cycle,
-) -> Result<Offer, Unread> {
+) -> Result<Option<Offer>, Unread> {
     let started = Instant::now();
     let api = Api::new(&place.clients.history_server, url);
     let mut route = "zip";
@@ -46,11 +48,13 @@ pub(super) async fn read(
     let mut result = by_log(place, &api, application, attempt).await;
     if let Err(unread) = &result
         && unread.rest_may_help
+        // REST would show it as running.
+        && attempt.is_completed()
         && place.watcher.config.read.rest_fallback
     {
         route = "rest";
         message = Some(unread.message.clone());
-        result = by_rest(place, &api, application, attempt).await;
+        result = by_rest(place, &api, application, attempt).await.map(Some);
     }
     if let Err(unread) = &result {
         let first = message.take().map_or(String::new(), |log| format!("{log}; and "));
@@ -93,7 +97,7 @@ async fn by_log(
     api: &Api,
     application: &ApplicationInfo,
     attempt: &ApplicationAttemptInfo,
-) -> Result<Offer, Unread> {
+) -> Result<Option<Offer>, Unread> {
     let interrupted = || Unread {
         message: "reading was interrupted".to_owned(),
         fetch: None,
@@ -135,7 +139,7 @@ fn parse(
     cluster: &str,
     listed: &Listed,
     files: &ZipFiles,
-) -> Result<Offer, Unread> {
+) -> Result<Option<Offer>, Unread> {
     let started = Instant::now();
     let options = ReadOptions { cluster, limits: &watcher.config.limits };
     let path = files.display("");
@@ -157,7 +161,18 @@ fn parse(
                 duration: started.elapsed(),
             }
             .emit(&watcher.telemetry);
-            Ok(watcher.take_in(outcome.application))
+            let mut application = outcome.application;
+            if !listed.completed && application.end.is_none() {
+                // The time of a log is that of its last block in some stores:
+                // what it says itself decides.
+                let silent = Timestamp::now().duration_since(application.observed);
+                let stale_after = watcher.config.read.stale_after.get();
+                if silent < SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX) {
+                    return Ok(None);
+                }
+                application.state = State::Lost;
+            }
+            Ok(Some(watcher.take_in(application, None)))
         }
     }
 }

@@ -1,0 +1,415 @@
+//! The daemon's memory across runs: hands each run that ended to the store,
+//! once and for all, and keeps ready what is exported by name.
+//!
+//! Nothing here waits for the store while somebody else waits for it: runs
+//! come in by [`Memory::remember`] into a bounded list, and [`Memory::work`],
+//! called between two publications, writes them. Where the store is in
+//! trouble (no connection, no space, a damaged file) the list is kept and the
+//! store opened again and again; series by name are absent meanwhile, since a
+//! wrong total is worse than none. What does not fit in the list is read again
+//! once the store is back ([`Memory::generation`]).
+
+mod history;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+
+use self::history::History;
+use super::registry::{Registry, locked};
+use crate::config::Config;
+use crate::metrics::NameView;
+use crate::store::{
+    LogSeen, NameKey, OVERFLOW_NAME, Recorded, RunKey, RunRecord, Store, StoreError, StoredRun,
+    Totals,
+};
+use crate::telemetry::Telemetry;
+use crate::telemetry::events::{
+    NameOverflowed, RunsForgotten, StorageFailed, StorageOpened, StoragePending, StorageSize,
+};
+
+/// Runs that wait to be written, at most.
+const MOST_PENDING: usize = 10_000;
+/// Between two tries to open a store that is in trouble.
+const RETRY: Duration = Duration::from_secs(15);
+/// Between two looks at what is to be settled and forgotten.
+const TIDY_EVERY: Duration = Duration::from_mins(1);
+/// Other daemons may share the store: their totals are looked at so often.
+const REFRESH_EVERY: Duration = Duration::from_secs(30);
+/// Writing and judging go on for so long between two publications.
+const WORK_FOR: Duration = Duration::from_millis(500);
+
+type Open = dyn Fn() -> Result<Store, StoreError> + Send + Sync;
+
+/// See the module.
+pub(super) struct Memory {
+    open: Box<Open>,
+    config: Arc<Config>,
+    telemetry: Arc<Telemetry>,
+    inner: Mutex<Inner>,
+    /// Held while it is opened, which may take long.
+    opening: Mutex<()>,
+    generation: AtomicU64,
+    clock: Clock,
+}
+
+#[derive(Default)]
+struct Inner {
+    store: Option<Arc<Store>>,
+    /// When to open it, where it is not.
+    retry_at: Option<Instant>,
+    /// What was said of its trouble last.
+    trouble: Option<String>,
+    pending: BTreeMap<RunKey, StoredRun>,
+    /// Whether runs were left out of `pending`.
+    overflowed: bool,
+    totals: BTreeMap<NameKey, Totals>,
+    refreshed: Option<Instant>,
+    tidied: Option<Instant>,
+    /// Names of running applications that the store does not know, with when
+    /// they were seen first: their series stand at 0 from then on.
+    expected: BTreeMap<NameKey, i64>,
+    histories: BTreeMap<NameKey, History>,
+    /// Names whose history is to be looked at again.
+    changed: BTreeSet<NameKey>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// The wall clock as it was at the start, and the time since: it does not
+/// jump, so that no series goes back to 0.
+#[derive(Debug)]
+struct Clock {
+    started: Timestamp,
+    since: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Timestamp {
+        let since = SignedDuration::try_from(self.since.elapsed()).unwrap_or(SignedDuration::MAX);
+        self.started.checked_add(since).unwrap_or(self.started)
+    }
+}
+
+impl Memory {
+    /// The store is opened by the first [`Memory::work`] or
+    /// [`Memory::find`], and again after each trouble.
+    pub(super) fn new(
+        config: Arc<Config>,
+        telemetry: Arc<Telemetry>,
+        open: impl Fn() -> Result<Store, StoreError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            open: Box::new(open),
+            config,
+            telemetry,
+            inner: Mutex::default(),
+            opening: Mutex::default(),
+            generation: AtomicU64::new(0),
+            clock: Clock { started: Timestamp::now(), since: Instant::now() },
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // Each change of it is whole before the next one begins.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rises when sources have to look again at what they take for read.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Takes a run that has ended, to be written soon.
+    pub(super) fn remember(&self, key: RunKey, run: StoredRun) {
+        let mut inner = self.inner();
+        if inner.pending.len() >= MOST_PENDING && !inner.pending.contains_key(&key) {
+            inner.overflowed = true;
+            return;
+        }
+        let log = inner.pending.get(&key).and_then(|known| known.record.log.clone());
+        let mut run = run;
+        run.record.log = run.record.log.take().or(log);
+        inner.pending.insert(key, run);
+    }
+
+    /// What is known of a run, in the list or in the store. Blocks. `None`
+    /// also where the store is in trouble.
+    pub(super) fn find(&self, key: &RunKey) -> Option<RunRecord> {
+        let same = |known: &&RunKey| known.is_same_run(key);
+        {
+            let inner = self.inner();
+            if let Some(known) = inner.pending.keys().find(same) {
+                let mut record = inner.pending.get(known)?.record.clone();
+                record.read_at_ms = Timestamp::now().as_millisecond();
+                return Some(record);
+            }
+        }
+        let store = self.store()?;
+        self.tell(store.find(key)).flatten()
+    }
+
+    /// Logs of a place that need not be read again, unless they change. The
+    /// runs of the others are still to be shown. Blocks.
+    pub(super) fn known_logs(&self, cluster: &str, place: &str) -> Vec<LogSeen> {
+        let Some(store) = self.store() else { return Vec::new() };
+        let logs = self.tell(store.backend().logs(cluster, place)).unwrap_or_default();
+        let now = Timestamp::now();
+        logs.into_iter()
+            .filter(|(_, read_at_ms)| self.is_over(*read_at_ms, now))
+            .map(|(log, _)| log)
+            .collect()
+    }
+
+    /// Whether the series of a run read then are gone by now.
+    pub(super) fn is_over(&self, read_at_ms: i64, now: Timestamp) -> bool {
+        let retention = self.config.retention.0.get().as_millis();
+        now.as_millisecond().saturating_sub(read_at_ms)
+            >= i64::try_from(retention).unwrap_or(i64::MAX)
+    }
+
+    /// The store, opened where it has to be and its time has come.
+    fn store(&self) -> Option<Arc<Store>> {
+        let ready = |inner: &Inner| inner.store.as_ref().map(Arc::clone);
+        let _opening = {
+            let inner = self.inner();
+            if let Some(store) = ready(&inner) {
+                return Some(store);
+            }
+            drop(inner);
+            self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        {
+            let inner = self.inner();
+            let early = inner.retry_at.is_some_and(|at| Instant::now() < at);
+            if early || inner.store.is_some() {
+                return ready(&inner);
+            }
+        }
+        let opened = (self.open)().and_then(|store| Ok((store.backend().size()?, store)));
+        let mut inner = self.inner();
+        match opened {
+            Ok((size, store)) => {
+                let store = Arc::new(store);
+                let storage = &self.config.storage;
+                let lasts = storage.path.is_some() || storage.url.is_some();
+                let place = lasts.then(|| store.backend().about());
+                StorageOpened { place, runs: size.runs, names: size.names }.emit(&self.telemetry);
+                inner.store = Some(Arc::clone(&store));
+                inner.trouble = None;
+                inner.refreshed = None;
+                if std::mem::take(&mut inner.overflowed) {
+                    self.generation.fetch_add(1, Ordering::AcqRel);
+                }
+                Some(store)
+            }
+            Err(error) => {
+                self.is_in_trouble(&mut inner, &error);
+                None
+            }
+        }
+    }
+
+    fn is_in_trouble(&self, inner: &mut Inner, error: &StoreError) {
+        let message = error.to_string();
+        let reason = if error.is_unusable() { "unusable" } else { "unavailable" };
+        let told = inner.trouble.as_ref() == Some(&message);
+        StorageFailed { reason, message: message.clone(), told }.emit(&self.telemetry);
+        inner.trouble = Some(message);
+        inner.store = None;
+        inner.retry_at = Some(Instant::now() + RETRY);
+    }
+
+    /// The result, or the store's trouble noted.
+    fn tell<T>(&self, result: Result<T, StoreError>) -> Option<T> {
+        result.map_err(|error| self.is_in_trouble(&mut self.inner(), &error)).ok()
+    }
+
+    /// Writes what waits, settles and forgets what is due, and judges names
+    /// whose runs changed. Blocks; gives back after about half a second.
+    /// Returns whether more is to be done.
+    pub(super) fn work(&self, registry: &Mutex<Registry>) -> bool {
+        let begun = Instant::now();
+        let Some(store) = self.store() else {
+            StoragePending { count: self.inner().pending.len() as u64 }.emit(&self.telemetry);
+            return false;
+        };
+        let done = self.try_work(&store, registry, begun);
+        let more = self.tell(done).unwrap_or(false);
+        StoragePending { count: self.inner().pending.len() as u64 }.emit(&self.telemetry);
+        more
+    }
+
+    fn try_work(
+        &self,
+        store: &Store,
+        registry: &Mutex<Registry>,
+        begun: Instant,
+    ) -> Result<bool, StoreError> {
+        let written = self.write(store, begun)?;
+        self.tidy(store, registry)?;
+        self.refresh(store, registry, written)?;
+        self.judge(store, registry, begun)?;
+        let inner = self.inner();
+        Ok(!inner.pending.is_empty() || !inner.changed.is_empty())
+    }
+
+    /// Returns how many runs were new to the store or better than before.
+    fn write(&self, store: &Store, begun: Instant) -> Result<usize, StoreError> {
+        let mut written = 0;
+        loop {
+            let next = {
+                let inner = self.inner();
+                let next = inner.pending.iter().next();
+                next.map(|(key, run)| (key.clone(), run.clone()))
+            };
+            let Some((key, mut run)) = next else { break };
+            let name = name_of(&key, &run.record.app_name);
+            if run.record.ended_well && self.is_regression(store, &name, &key, &run)? {
+                *run.record.findings.entry("regression".to_owned()).or_default() += 1;
+            }
+            let since = self.inner().expected.get(&name).copied();
+            let now = self.clock.now();
+            let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(now);
+            let recorded = store.record(&key, &run, since, Timestamp::now())?;
+            if matches!(recorded, Recorded::Counted | Recorded::Kept) {
+                self.tell_overflow(store, &key, &name)?;
+            }
+            let mut inner = self.inner();
+            if recorded != Recorded::Known {
+                written += 1;
+                inner.changed.insert(name);
+            }
+            // Whoever came meanwhile with a better reading stays.
+            if inner.pending.get(&key).is_some_and(|waiting| waiting.record == unjudged(&run)) {
+                inner.pending.remove(&key);
+            }
+            drop(inner);
+            if begun.elapsed() >= WORK_FOR {
+                break;
+            }
+        }
+        Ok(written)
+    }
+
+    /// Where a new run had no room under its own name.
+    fn tell_overflow(&self, store: &Store, key: &RunKey, name: &NameKey) -> Result<(), StoreError> {
+        let limit = self.config.limits.app_names;
+        let is_full = {
+            let inner = self.inner();
+            inner.totals.len() >= limit && !inner.totals.contains_key(name)
+        };
+        let overflowed = |record: RunRecord| record.total_name == OVERFLOW_NAME;
+        if is_full && store.find(key)?.is_some_and(overflowed) {
+            let (run, app_name) = (key.id.to_string(), name.app_name.clone());
+            NameOverflowed { run, app_name, limit }.emit(&self.telemetry);
+        }
+        Ok(())
+    }
+
+    fn tidy(&self, store: &Store, registry: &Mutex<Registry>) -> Result<(), StoreError> {
+        if self.inner().tidied.is_some_and(|at| at.elapsed() < TIDY_EVERY) {
+            return Ok(());
+        }
+        self.inner().tidied = Some(Instant::now());
+        let goes_on = |key: &RunKey| locked(registry).is_running(key);
+        let now = Timestamp::now();
+        let settled = store.settle(now, &goes_on)?;
+        let forgotten = store.forget(now)?;
+        if settled + forgotten > 0 {
+            self.inner().refreshed = None;
+        }
+        RunsForgotten { count: forgotten as u64 }.emit(&self.telemetry);
+        let size = store.backend().size()?;
+        let bytes = size.total_bytes.unwrap_or(size.run_bytes);
+        StorageSize { runs: size.runs, names: size.names, bytes }.emit(&self.telemetry);
+        Ok(())
+    }
+
+    /// Reads the totals anew where they changed, here or by another daemon.
+    fn refresh(
+        &self,
+        store: &Store,
+        registry: &Mutex<Registry>,
+        written: usize,
+    ) -> Result<(), StoreError> {
+        let fresh = self.inner().refreshed.is_some_and(|at| at.elapsed() < REFRESH_EVERY);
+        if written > 0 || !fresh {
+            let totals = store.totals()?;
+            let mut inner = self.inner();
+            let before = std::mem::take(&mut inner.totals);
+            for (name, now) in &totals {
+                let ends = |totals: &Totals| (totals.last_end_ms, totals.runs);
+                if before.get(name).map(ends) != Some(ends(now)) {
+                    inner.changed.insert(name.clone());
+                }
+            }
+            inner.histories.retain(|name, _| totals.contains_key(name));
+            inner.totals = totals;
+            inner.refreshed = Some(Instant::now());
+        }
+        let running = locked(registry).running_names();
+        let mut inner = self.inner();
+        let now_ms = self.clock.now().as_millisecond();
+        let mut expected = BTreeMap::new();
+        for name in running {
+            let room = inner.totals.len() + expected.len() < self.config.limits.app_names;
+            if room && !inner.totals.contains_key(&name) {
+                let since = inner.expected.get(&name).copied().unwrap_or(now_ms);
+                expected.insert(name, since);
+            }
+        }
+        inner.expected = expected;
+        Ok(())
+    }
+
+    /// What is exported by name, ascending. Empty while the store is in
+    /// trouble.
+    pub(super) fn views(&self) -> Vec<NameView> {
+        let inner = self.inner();
+        if inner.store.is_none() || inner.refreshed.is_none() {
+            return Vec::new();
+        }
+        let now_ms = self.clock.now().as_millisecond();
+        let prices = &self.config.prices;
+        let currency: Option<Arc<str>> =
+            prices.are_given().then(|| prices.currency.as_str().into());
+        let view = |name: &NameKey, totals: Totals| {
+            let history = inner.histories.get(name).cloned().unwrap_or_default();
+            NameView {
+                name: name.clone(),
+                totals,
+                baseline: history.baseline,
+                regression_ratio: history.regression_ratio,
+                success_interval: history.success_interval,
+                currency: currency.clone(),
+            }
+        };
+        let known = inner.totals.iter().map(|(name, totals)| view(name, totals.shown(now_ms)));
+        let expected = inner.expected.iter().map(|(name, since_ms)| {
+            view(name, Totals { since_ms: *since_ms, ..Totals::default() })
+        });
+        let mut views: Vec<NameView> = known.chain(expected).collect();
+        views.sort_by(|a, b| a.name.cmp(&b.name));
+        views
+    }
+}
+
+/// As it came in: without what judging it added.
+fn unjudged(run: &StoredRun) -> RunRecord {
+    let mut record = run.record.clone();
+    record.findings.remove("regression");
+    record
+}
+
+fn name_of(key: &RunKey, app_name: &str) -> NameKey {
+    NameKey { cluster: key.id.cluster.clone(), app_name: app_name.to_owned() }
+}

@@ -1,0 +1,187 @@
+//! The earlier runs of a name: what the newest is held against, and the
+//! finding `regression` of those that are shown.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::super::registry::{Registry, locked};
+use super::{Memory, WORK_FOR};
+use crate::diagnose::{Baseline, Finding, Judgement, RunSummary, judge, with_regression};
+use crate::store::{NameKey, RunKey, Store, StoreError, StoredRun};
+
+/// Runs of a name that are looked at: several times what a baseline is made
+/// of, since not all of them ended well or had as much data.
+const LOOKED_AT: usize = 100;
+/// Successes whose spacing is learned, at least and at most.
+const SUCCESSES: std::ops::RangeInclusive<usize> = 5..=50;
+
+/// What the runs of a name say together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    pub(super) baseline: Option<Baseline>,
+    pub(super) regression_ratio: Option<f64>,
+    pub(super) success_interval: Option<Duration>,
+}
+
+impl Memory {
+    /// Whether a run that is about to be written took longer than those
+    /// before it.
+    pub(super) fn is_regression(
+        &self,
+        store: &Store,
+        name: &NameKey,
+        key: &RunKey,
+        run: &StoredRun,
+    ) -> Result<bool, StoreError> {
+        let runs = store.backend().runs_by_name(name, LOOKED_AT)?;
+        let thresholds = self.config.thresholds_for(&name.app_name);
+        let judged = judge(&run.summary, &before(&runs, key), &thresholds);
+        Ok(judged.finding.is_some())
+    }
+
+    /// Looks at names whose runs changed, for as long as there is time.
+    pub(super) fn judge(
+        &self,
+        store: &Store,
+        registry: &Mutex<Registry>,
+        begun: Instant,
+    ) -> Result<(), StoreError> {
+        loop {
+            let Some(name) = self.inner().changed.first().cloned() else { return Ok(()) };
+            let runs = store.backend().runs_by_name(&name, LOOKED_AT)?;
+            let history = self.history(&name, &runs);
+            self.judge_shown(&name, &runs, registry);
+            let mut inner = self.inner();
+            inner.changed.remove(&name);
+            if inner.totals.contains_key(&name) {
+                inner.histories.insert(name, history);
+            }
+            drop(inner);
+            if begun.elapsed() >= WORK_FOR {
+                return Ok(());
+            }
+        }
+    }
+
+    fn history(&self, name: &NameKey, runs: &[(RunKey, StoredRun)]) -> History {
+        let success_interval = success_interval(runs);
+        let newest = runs
+            .iter()
+            .filter(|(_, run)| run.record.ended_well)
+            .max_by_key(|(key, _)| key.start_ms);
+        let Some((key, run)) = newest else {
+            return History { success_interval, ..History::default() };
+        };
+        let thresholds = self.config.thresholds_for(&name.app_name);
+        let Judgement { baseline, ratio, .. } =
+            judge(&run.summary, &before(runs, key), &thresholds);
+        History { baseline, regression_ratio: ratio, success_interval }
+    }
+
+    /// Gives the runs of the name that are shown their finding, or takes it
+    /// away: earlier runs may be read after later ones.
+    fn judge_shown(
+        &self,
+        name: &NameKey,
+        runs: &[(RunKey, StoredRun)],
+        registry: &Mutex<Registry>,
+    ) {
+        let shown = locked(registry).ended_runs_of(name);
+        for held in shown {
+            let key = RunKey::of(&held.application);
+            let stored = runs.iter().find(|(known, _)| known.is_same_run(&key));
+            let Some((key, run)) = stored else { continue };
+            let finding = if run.record.ended_well {
+                let thresholds = self.config.thresholds_for(&held.application.name);
+                judge(&run.summary, &before(runs, key), &thresholds).finding
+            } else {
+                None
+            };
+            if known_finding(&held.diagnosis.findings) == finding.as_ref() {
+                continue;
+            }
+            let judged = Arc::new(with_regression(&held.diagnosis, finding));
+            locked(registry).rejudge(&held, judged);
+        }
+    }
+}
+
+fn known_finding(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.rule.as_str() == "regression")
+}
+
+/// The runs that began before this one and ended well, the latest first.
+fn before(runs: &[(RunKey, StoredRun)], key: &RunKey) -> Vec<RunSummary> {
+    let mut earlier: Vec<&(RunKey, StoredRun)> = runs
+        .iter()
+        .filter(|(other, run)| {
+            run.record.ended_well && other.start_ms < key.start_ms && !other.is_same_run(key)
+        })
+        .collect();
+    earlier.sort_by_key(|(key, _)| std::cmp::Reverse(key.start_ms));
+    earlier.into_iter().map(|(_, run)| run.summary.clone()).collect()
+}
+
+/// The median time between the ends of the latest successes.
+fn success_interval(runs: &[(RunKey, StoredRun)]) -> Option<Duration> {
+    let mut ends: Vec<i64> = runs
+        .iter()
+        .filter(|(_, run)| run.record.ended_well)
+        .map(|(_, run)| run.record.end_ms)
+        .collect();
+    if ends.len() < *SUCCESSES.start() {
+        return None;
+    }
+    ends.sort_unstable_by_key(|end| std::cmp::Reverse(*end));
+    ends.truncate(*SUCCESSES.end());
+    let mut gaps: Vec<u64> = ends.windows(2).map(|pair| pair[0].abs_diff(pair[1])).collect();
+    gaps.sort_unstable();
+    let middle = gaps.len() / 2;
+    let median =
+        if gaps.len() % 2 == 1 { gaps[middle] } else { gaps[middle - 1].midpoint(gaps[middle]) };
+    Some(Duration::from_millis(median))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::Diagnosis;
+    use crate::model::{Application, RunId, Source, State};
+    use jiff::Timestamp;
+
+    fn run(start: i64, end: i64, state: State) -> (RunKey, StoredRun) {
+        let id = RunId { cluster: "c".into(), app_id: format!("app-{start}"), attempt_id: None };
+        let at = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let mut application = Application::new(id, Source::EventLog, at(end));
+        application.start = Some(at(start));
+        application.end = Some(at(end));
+        application.state = state;
+        let run = StoredRun::of(&application, &Diagnosis::default(), "job", None, None);
+        (RunKey::of(&application), run)
+    }
+
+    #[test]
+    fn the_usual_spacing_of_successes() {
+        let mut runs: Vec<_> =
+            (0..5).map(|n| run(n * 3_600, n * 3_600 + 60, State::Succeeded)).collect();
+        runs.push(run(1_800, 1_860, State::Failed));
+        assert_eq!(success_interval(&runs[..4]), None);
+        assert_eq!(success_interval(&runs), Some(Duration::from_hours(1)));
+        // One long pause does not move it.
+        runs.push(run(900_000, 900_060, State::Succeeded));
+        assert_eq!(success_interval(&runs), Some(Duration::from_hours(1)));
+    }
+
+    #[test]
+    fn a_run_is_held_against_those_that_began_before_it() {
+        let runs = [
+            run(300, 360, State::Succeeded),
+            run(200, 290, State::Succeeded),
+            run(100, 150, State::Failed),
+            run(0, 400, State::Succeeded),
+        ];
+        let earlier = before(&runs, &runs[1].0);
+        assert_eq!(earlier, [runs[3].1.summary.clone()]);
+        assert_eq!(before(&runs, &runs[0].0).len(), 2);
+    }
+}
