@@ -13,7 +13,8 @@ mod server;
 #[path = "../tests/store_suite/mod.rs"]
 mod store_suite;
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -41,13 +42,12 @@ fn realistic(number: usize) -> StoredRun {
     for stage in 0..26 {
         noise =
             noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        text.push_str(&format!(
-            "stage {stage}: shape {:016x}, wall_ms {}, task_ms {}, input_bytes {}, spill 0; ",
-            noise,
-            noise >> 48,
-            noise >> 40,
-            noise >> 32
-        ));
+        let (wall, task, input) = (noise >> 48, noise >> 40, noise >> 32);
+        let _ = write!(
+            text,
+            "stage {stage}: shape {noise:016x}, wall_ms {wall}, task_ms {task}, input_bytes \
+             {input}, spill 0; "
+        );
     }
     run.summary.spark_version = Some(text);
     run

@@ -62,6 +62,28 @@ fn check_says_what_it_holds_and_exits_by_what_is_wrong() {
 }
 
 #[test]
+fn check_config_says_where_the_store_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.yml");
+    for (yaml, part) in [
+        ("{}", "remembered in memory, until the daemon ends, for 30days"),
+        (
+            "storage: {path: /var/lib/store.db, retention: {time: 10d, size: 1GiB}}",
+            "remembered in the file /var/lib/store.db, for 10days and up to 1GiB",
+        ),
+        (
+            "storage: {url: 'postgres://me@db/spark', password_file: /run/password}",
+            "in postgres://me@db:5432/spark (TLS, up to 4 connections",
+        ),
+    ] {
+        std::fs::write(&path, yaml).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
+        let output = command.arg("check-config").arg(&path).output().unwrap();
+        assert!(says(&output).contains(part), "{yaml}: {}", says(&output));
+    }
+}
+
+#[test]
 #[cfg(not(feature = "postgres"))]
 fn without_the_feature_a_url_says_how_to_build() {
     let output = command(&["check", "--storage.url", "postgres://me@db/spark"]);
