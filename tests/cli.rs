@@ -195,6 +195,50 @@ fn check_config_says_what_a_file_means_or_where_it_is_wrong() {
 }
 
 #[test]
+fn check_config_says_what_names_become_and_by_which_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yml");
+    let check = |text: &str, names: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        let mut arguments = vec!["check-config", file.to_str().unwrap()];
+        arguments.extend(names.iter().flat_map(|name| ["--app-name", name]));
+        let output = run(&arguments);
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    };
+    let (status, out) = check(
+        "names:\n  rules:\n  - {pattern: '(.+)-run\\d+', replacement: '$1'}\n\
+         prices: {core_hour: 0.04, gib_hour: 0.005, currency: EUR}\n",
+        &["etl-run7", "etl-2026-11-29", "step-2", "", "load password=hunter2"],
+    );
+    assert_eq!(status, 0, "{out}");
+    for line in [
+        "names: rule 1: \"(.+)-run\\\\d+\" becomes \"$1\"",
+        "prices: 0.04 EUR for a core-hour, 0.005 EUR for a GiB-hour",
+        "app_name \"etl-run7\" becomes \"etl\": by rule 1, \"(.+)-run\\\\d+\"",
+        "app_name \"etl-2026-11-29\" becomes \"etl\": by the default rules",
+        "app_name \"step-2\" becomes \"step-2\": no rule fits",
+        "app_name \"\" becomes \"_unnamed\": since it is empty",
+        "becomes \"load password=<redacted>\"",
+    ] {
+        assert!(out.contains(line), "{line} in {out}");
+    }
+    assert!(!out.contains("hunter2"), "{out}");
+
+    let (status, out) = check("names: {default_rules: false}\n", &["etl-2026-11-29"]);
+    assert_eq!(status, 0);
+    assert!(out.contains("applications' names stay as they are"), "{out}");
+    assert!(out.contains("becomes \"etl-2026-11-29\": no rule fits"), "{out}");
+
+    let (status, out) = check("names:\n  rules:\n  - {pattern: 'a(', replacement: b}\n", &[]);
+    assert_eq!(status, 2);
+    assert!(out.contains("line 3") && out.contains("not a regular expression"), "{out}");
+    let (status, out) = check("prices: {core_hour: 1}\n", &[]);
+    assert_eq!(status, 2);
+    assert!(out.contains("prices.currency is missing"), "{out}");
+}
+
+#[test]
 fn a_location_with_a_secret_is_refused_and_not_repeated() {
     for location in ["s3://key:hunter2@bucket/x", "abfss://c@a.dfs.core.windows.net/x?sig=hunter2"]
     {

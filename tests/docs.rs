@@ -103,6 +103,7 @@ fn page(limits: &Limits) -> String {
         run + finding * findings + stage * stages + query * queries + executor * executors;
     let targets: usize =
         of(Scope::Daemon).filter(|metric| metric.labels.contains(&"target")).count();
+    let name = worst(Scope::Name);
     let daemon: usize = of(Scope::Daemon)
         .filter(|metric| !metric.labels.contains(&"target"))
         .map(|metric| metric.times as usize)
@@ -132,7 +133,24 @@ spark_application_task_gc_time_seconds
 is a gauge: Spark forgets old stages and executors, and a run is read anew from
 its event log once it has ended, so such a total can shrink, which a counter
 must not. Do not put `rate()` on it; compare runs by their totals, or use
-`deriv()` on a running one. Counters (`_total`) are the daemon's own only.
+`deriv()` on a running one. True counters (`_total`) are the daemon's own, and
+those [by name of application](history.md), to which each run is added once.
+
+**By name.** `app_name` is the name of a job: dates, ids and numbers of one run
+are taken out of Spark's application name, or `names.rules` say what it is
+([names](history.md#names)). It is the same on `spark_application_info`, on
+findings and on the series by name, so these can be joined:
+
+```promql
+spark_application_duration_seconds
+  * on (spark_cluster, app_id, attempt_id) group_left (app_name)
+  spark_application_info
+  / on (spark_cluster, app_name) group_left ()
+  spark_application_runs_baseline_duration_seconds
+```
+
+`_unnamed` are applications without a name or with an id for one, `_other`
+names beyond `limits.app_names`.
 
 **How old.** Sources are read in the background and a scrape shows the latest
 snapshot: `spark_exporter_snapshot_timestamp_seconds` says when it was made,
@@ -155,21 +173,26 @@ releases of notice. *Experimental* ones may change in a minor release.
 | stage attempt | {stage} | {stages} costliest of a run, active ones first (`limits.stages_exported`) |
 | streaming query | {query} | {queries} of a run that told of progress last (`limits.streaming_queries_exported`) |
 | executor | {executor} | {executors} of a run with the most task time, living ones first (`limits.executors_exported`) |
+| name | {name} | all names (`limits.app_names`, {names}), and `_other` of each cluster |
 | source | {targets} | all sources, up to 1,000 |
 | daemon | {daemon} | one |
 
 A run of 5 stages, 4 executors and 2 findings has at most {small} series; the
 largest possible run has {application}. One exposition has at most
 `limits.series` ({series}) in all: beyond it the daemon's own series stay, then
-come the numbers of every run, its findings, its stages, its streaming queries
-and its executors, running runs first. A subject is shown as a whole or not at all. Whatever is
-left out is counted in `spark_exporter_series_dropped_total`.
+come the numbers of every run, those of every name, then a run's findings, its
+stages, its streaming queries and its executors, running runs first. A subject is
+shown as a whole or not at all. Whatever is left out is counted in
+`spark_exporter_series_dropped_total`. With {names} names of {name} series each, names
+take {all_names} at most.
 
 Label values from outside are cut to `limits.label_length` ({length})
 characters, and control characters in them become spaces. Text from users is
 never a label, except `app_name`.
 ",
         applications = limits.applications,
+        names = limits.app_names,
+        all_names = name * limits.app_names,
         series = limits.series,
         length = limits.label_length,
     )
@@ -187,6 +210,7 @@ fn section(out: &mut String, scope: Scope) {
         Scope::Stage => "Stage attempts",
         Scope::Query => "Streaming queries",
         Scope::Executor => "Executors",
+        Scope::Name => "Names",
         Scope::Daemon => "The daemon itself",
     };
     write!(out, "\n## {title}\n\n").expect("a String takes it");

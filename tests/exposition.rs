@@ -19,11 +19,11 @@ use spark_exporter::expose::{self, ExposeState};
 use spark_exporter::metrics::catalogue::{Id, Kind};
 use spark_exporter::metrics::label::clean;
 use spark_exporter::metrics::prometheus::{Format, render};
-use spark_exporter::metrics::{RunView, build};
+use spark_exporter::metrics::{NameView, RunView, build};
 use spark_exporter::model::{DataQuality, StageStatus, State};
 use spark_exporter::telemetry::events::{CycleFinished, LogFailed, LogRead, RequestsCounted};
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
-use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
+use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
 use tokio::net::TcpListener;
 
 const OPEN_METRICS: &str = "application/openmetrics-text;version=1.0.0";
@@ -70,6 +70,14 @@ fn rich() -> Vec<RunView> {
         }));
     }
     runs
+}
+
+/// Names of every sort, with all they can have.
+fn names() -> Vec<NameView> {
+    [("default", "orders"), ("default", HOSTILE), (HOSTILE, "orders"), ("", "_other")]
+        .into_iter()
+        .map(|(cluster, app_name)| name_view(cluster, app_name))
+        .collect()
 }
 
 fn telemetry() -> Telemetry {
@@ -122,7 +130,7 @@ async fn scraped(accept: &str) -> String {
     };
     get().await;
     let runs = rich();
-    state.publish(build(&runs, &[], &telemetry.snapshot(), &limits, at(700)), runs, at(700));
+    state.publish(build(&runs, &names(), &telemetry.snapshot(), &limits, at(700)), runs, at(700));
     let text = get().await;
     drop(stop);
     server.await.expect("no panic");
@@ -248,6 +256,10 @@ fn parse_line(line: &str) -> Option<(Series, String)> {
                     (_, c) => value.push(c),
                 }
             };
+            // OpenMetrics writes bounds as floats, `1.0`; the other format `1`.
+            if label == "le" && value != "+Inf" {
+                value = value.parse::<f64>().ok()?.to_string();
+            }
             labels.insert(label.to_owned(), value).is_none().then_some(())?;
             rest = &after[close + 1..];
             if let Some(next) = rest.strip_prefix(',') {
@@ -266,7 +278,7 @@ fn parse_line(line: &str) -> Option<(Series, String)> {
 #[test]
 fn the_families_are_those_of_the_catalogue_and_contiguous() {
     let snapshot =
-        Arc::new(build(&rich(), &[], &telemetry().snapshot(), &Limits::default(), at(700)));
+        Arc::new(build(&rich(), &names(), &telemetry().snapshot(), &Limits::default(), at(700)));
     let text = render(&snapshot, Format::Prometheus);
     let mut seen = BTreeSet::new();
     let mut current = String::new();
@@ -276,15 +288,21 @@ fn the_families_are_those_of_the_catalogue_and_contiguous() {
             assert!(seen.insert(name.to_owned()), "{name} twice");
             let id = Id::ALL.iter().find(|id| id.metric().name == name);
             let metric = id.unwrap_or_else(|| panic!("{name} is not in the catalogue")).metric();
-            let expected = if metric.kind == Kind::Counter { "counter" } else { "gauge" };
+            let expected = match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Histogram => "histogram",
+                Kind::Gauge | Kind::Info => "gauge",
+            };
             assert_eq!(kind, expected, "{name}");
             name.clone_into(&mut current);
         } else if !line.starts_with('#') {
             let name = line.split(['{', ' ']).next().expect("a name");
-            assert_eq!(name, current, "{line}");
+            let of_histogram = ["_bucket", "_sum", "_count"];
+            let family = of_histogram.iter().find_map(|suffix| name.strip_suffix(suffix));
+            assert_eq!(family.unwrap_or(name), current, "{line}");
         }
     }
-    assert!(seen.len() > 110, "{}", seen.len());
+    assert!(seen.len() > 130, "{}", seen.len());
 }
 
 fn exposed_name(name: &str, format: Format) -> String {

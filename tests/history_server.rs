@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::real::{self, daemon, get, history_server, history_server_at, until};
-use common::{agree, recorded};
+use common::{agree, log_text, moved, recorded};
 use spark_exporter::config::{HttpConfig, Limits};
 use spark_exporter::eventlog::{self, Listed, ReadOptions};
 use spark_exporter::fetch::files::{Files, LocalFiles};
@@ -180,4 +180,81 @@ async fn a_server_that_was_restarted_is_read_on() {
     assert!(text.contains(&format!("{up}1\n")));
     tokio::time::sleep(Duration::from_secs(12)).await;
     until(&metrics, SOON, read(2)).await;
+}
+
+/// A server lists a run whose driver crashed as incomplete for ever. It is
+/// `lost` once neither its log's file nor what stands in it is young; a log
+/// whose file only looks old (HDFS tells the time of the last block) is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_run_is_lost_and_a_quiet_one_is_not() {
+    let _alone = ALONE.lock().await;
+    let folder = tempfile::tempdir().unwrap();
+    copy("left_running/3.5.9", folder.path());
+    copy("left_running/4.3.0", folder.path());
+    // One that goes on: its latest event is of now.
+    let text = log_text("left_running/3.5.9");
+    let id = "app-20261130100707-0000";
+    let latest: i64 = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|event| event["Task Info"]["Finish Time"].as_i64())
+        .max()
+        .unwrap();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    // A server tells of such a run when it last read its log: when that had
+    // grown, or when the server was started.
+    let by = i64::try_from(since.as_millis()).unwrap() - latest + 3_600_000;
+    let quiet = folder.path().join("app-quiet.inprogress");
+    std::fs::write(&quiet, moved(&text, by).replace(id, "app-quiet")).unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_hours(2);
+    for file in files_in(folder.path()) {
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
+    }
+    let servers = VERSIONS.map(|version| history_server(version, folder.path()));
+    let settings = tempfile::tempdir().unwrap();
+    let config = settings.path().join("config.yml");
+    let clusters = VERSIONS.iter().zip(&servers);
+    let clusters = clusters.map(|(version, (_, url))| {
+        format!("- {{name: 'spark-{version}', history_servers: ['{url}']}}\n")
+    });
+    let text = format!(
+        "clusters:\n{}intervals: {{history_server: 5s}}\nread: {{stale_after: 60s}}\n",
+        clusters.collect::<String>()
+    );
+    std::fs::write(&config, text).unwrap();
+    let (_exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+    let metrics = format!("{address}/metrics");
+    let going = |count| {
+        format!(
+            "spark_exporter_applications_skipped{{reason=\"running_on_history_server\"}} {count}\n"
+        )
+    };
+    let lost = "state=\"lost\"} 1\n";
+    let text = until(&metrics, Duration::from_mins(3), |text| {
+        (text.matches(lost).count() == 4 && text.contains(&going(2))).then(|| text.to_owned())
+    })
+    .await;
+    assert!(!text.contains("app_id=\"app-quiet\""), "it goes on");
+    assert_eq!(text.matches("spark_application_info{").count(), 4);
+    // None of them is read again and again.
+    let reads = |text: &str| {
+        let start = "spark_exporter_history_server_reads_total{route=\"zip\"} ";
+        text.lines().find_map(|line| line.strip_prefix(start)?.parse::<f64>().ok())
+    };
+    assert_eq!(reads(&text), Some(6.0));
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    assert_eq!(reads(&get(&metrics).await), Some(6.0));
+}
+
+fn files_in(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_in(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
 }

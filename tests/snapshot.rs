@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use spark_exporter::config::Limits;
-use spark_exporter::diagnose::{Rule, Severity, StageNumbers, Subject};
+use spark_exporter::diagnose::{Price, Rule, Severity, StageNumbers, Subject};
 use spark_exporter::metrics::catalogue::{CATALOGUE, Id, Kind, Scope};
 use spark_exporter::metrics::prometheus::{Format, render};
-use spark_exporter::metrics::{RunView, Sample, Snapshot, build};
+use spark_exporter::metrics::{NameView, RunView, Sample, Snapshot, Value, build};
 use spark_exporter::model::{
     DataQuality, Distribution, Source, Stage, StageId, StageStatus, State, StreamingState,
 };
+use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
 use spark_exporter::telemetry::events::{
-    CycleFinished, LogsListed, SeriesDropped, WebRequestFailed, WebRequestServed,
+    CycleFinished, LogsListed, NameOverflowed, SeriesDropped, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
-use support::{at, changed, executor, finding, run_id, skewed_run, skewed_stage};
+use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
 
 fn snapshot(runs: &[RunView], limits: &Limits) -> Snapshot {
     build(runs, &[], &TelemetrySnapshot::default(), limits, at(80))
@@ -40,7 +41,13 @@ fn value(snapshot: &Snapshot, id: Id, last: Option<&str>) -> Option<f64> {
         .filter(|sample| last.is_none() || labels(sample).last().map(String::as_str) == last);
     let first = found.next()?;
     assert!(found.next().is_none(), "{id:?}: more than one series");
-    Some(first.value)
+    first.value.number()
+}
+
+/// Nothing was counted for it yet.
+fn new_name() -> NameView {
+    let name = NameKey { cluster: "default".to_owned(), app_name: "new".to_owned() };
+    NameView::new(name, Totals::default())
 }
 
 fn run() -> RunView {
@@ -54,7 +61,8 @@ fn the_exposition_of_a_small_run() {
         build: spark_exporter::telemetry::Revision { version: "1.2.3", revision: "abcdef" },
         ..TelemetrySnapshot::default()
     };
-    let snapshot = build(&[run()], &[], &telemetry, &Limits::default(), at(80));
+    let names = [name_view("default", "orders"), new_name()];
+    let snapshot = build(&[run()], &names, &telemetry, &Limits::default(), at(80));
     let snapshot = Arc::new(snapshot);
     insta::assert_snapshot!("prometheus", render(&snapshot, Format::Prometheus));
     insta::assert_snapshot!("openmetrics", render(&snapshot, Format::OpenMetrics));
@@ -92,6 +100,7 @@ fn every_metric_of_the_catalogue_can_be_made() {
         for numbers in diagnosis.stages.values_mut() {
             numbers.io_per_core.input = Some(1.0);
         }
+        diagnosis.price = Some(Price { amount: 1.5, unused: None, currency: "EUR".into() });
     });
     let telemetry = Telemetry::new(at(0));
     CycleFinished {
@@ -113,7 +122,13 @@ fn every_metric_of_the_catalogue_can_be_made() {
     .emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
-    let snapshot = build(&[view], &[], &telemetry.snapshot(), &Limits::default(), at(80));
+    let snapshot = build(
+        &[view],
+        &[name_view("c", "orders")],
+        &telemetry.snapshot(),
+        &Limits::default(),
+        at(80),
+    );
     let missing: Vec<_> = CATALOGUE
         .iter()
         .filter(|metric| !snapshot.families().any(|family| family.metric.name == metric.name))
@@ -220,7 +235,9 @@ fn a_finished_run_has_no_living_executor() {
     }));
     assert_eq!(value(&snapshot, Id::ApplicationExecutors, None), Some(0.0));
     assert_eq!(value(&snapshot, Id::ApplicationExecutorsAdded, None), Some(2.0));
-    assert!(snapshot.family(Id::ExecutorAlive).iter().all(|sample| sample.value == 0.0));
+    assert!(
+        snapshot.family(Id::ExecutorAlive).iter().all(|sample| sample.value == Value::Number(0.0))
+    );
     // An event log does not tell what is cached.
     assert_eq!(value(&snapshot, Id::ApplicationCachedRdds, None), None);
 }
@@ -250,6 +267,156 @@ fn of_two_runs_with_equal_labels_the_later_is_shown() {
             Some(dropped as f64)
         );
     }
+}
+
+/// The order in which names are let in, and what is left out as a whole.
+#[test]
+fn names_come_after_the_runs_numbers_and_before_their_findings() {
+    let names: Vec<NameView> = (0..9)
+        .map(|n| {
+            let mut view = name_view("default", &format!("name-{n}"));
+            view.totals.last_end_ms = Some(n);
+            view
+        })
+        .chain([name_view("default", OVERFLOW_NAME)])
+        .collect();
+    let all = build(&[run()], &names, &TelemetrySnapshot::default(), &Limits::default(), at(80));
+    let none = one(run()).series();
+    let each = (all.series() - none) / names.len();
+    assert_eq!(each, 48, "of a name with two rules");
+    assert!(all.dropped().is_empty());
+
+    let of_run: usize =
+        all.families().filter(|one| one.metric.scope == Scope::Run).map(|one| one.series()).sum();
+    let limits = Limits { series: one_without_runs() + of_run + 3 * each + 1, ..Limits::default() };
+    let snapshot = build(&[run()], &names, &TelemetrySnapshot::default(), &limits, at(80));
+    let shown: Vec<_> =
+        snapshot.family(Id::NameLastRun).iter().map(|sample| labels(sample)[1].clone()).collect();
+    // What stands for many first, then those that ran last.
+    assert_eq!(shown, [OVERFLOW_NAME, "name-8", "name-7"]);
+    assert_eq!(snapshot.family(Id::NameDuration).len(), 3);
+    assert!(snapshot.family(Id::Finding).is_empty());
+    let dropped = snapshot.dropped()["series_limit"] as usize;
+    assert_eq!(snapshot.series() + dropped, all.series());
+}
+
+#[test]
+fn names_that_are_equal_once_cut_are_shown_once() {
+    let limits = Limits { label_length: 4, ..Limits::default() };
+    let names = [name_view("default", "orders-eu"), name_view("default", "orders-us")];
+    let snapshot = build(&[], &names, &TelemetrySnapshot::default(), &limits, at(80));
+    assert_eq!(snapshot.duplicate(), None);
+    assert_eq!(snapshot.family(Id::NameLastRun).len(), 1);
+    assert_eq!(snapshot.dropped()["duplicate_name"], 48);
+}
+
+#[test]
+fn a_name_has_no_more_series_than_the_documentation_promises() {
+    let mut view = name_view("default", "orders");
+    view.totals.findings = Rule::ALL
+        .into_iter()
+        .map(|rule| (rule.as_str().to_owned(), RuleTotal { runs: 1, since_ms: 0 }))
+        .collect();
+    let of = |names: &[NameView]| {
+        build(&[], names, &TelemetrySnapshot::default(), &Limits::default(), at(80)).series()
+    };
+    let promised: u32 = CATALOGUE
+        .iter()
+        .filter(|metric| metric.scope == Scope::Name)
+        .map(|metric| metric.times)
+        .sum();
+    assert_eq!(of(&[view]) - of(&[]), promised as usize);
+}
+
+/// Counters are there from the first moment, what is not known is not.
+#[test]
+fn a_new_name_stands_at_zero() {
+    let snapshot =
+        build(&[], &[new_name()], &TelemetrySnapshot::default(), &Limits::default(), at(80));
+    assert_eq!(snapshot.family(Id::NameRuns).len(), 6);
+    assert!(snapshot.family(Id::NameRuns).iter().all(|one| one.value == Value::Number(0.0)));
+    let Value::Histogram(histogram) = &snapshot.family(Id::NameDuration)[0].value else {
+        panic!("no histogram");
+    };
+    assert_eq!((histogram.count(), histogram.sum), (0, 0.0));
+    assert_eq!(value(&snapshot, Id::NameBoughtCore, None), Some(0.0));
+    for absent in [
+        Id::NameCost,
+        Id::NameFindings,
+        Id::NameLastRun,
+        Id::NameLastSuccess,
+        Id::NameLastDuration,
+        Id::NameBaseline,
+        Id::NameRegression,
+        Id::NameSuccessInterval,
+    ] {
+        assert!(snapshot.family(absent).is_empty(), "{absent:?}");
+    }
+}
+
+/// A rule that this version does not know is counted on.
+#[test]
+fn numbers_of_a_name_go_through_unchanged() {
+    let mut view = name_view("default", "orders");
+    view.totals.findings.insert("of_tomorrow".to_owned(), RuleTotal { runs: 7, since_ms: 0 });
+    let build = |view: NameView| {
+        build(&[], &[view], &TelemetrySnapshot::default(), &Limits::default(), at(80))
+    };
+    let snapshot = build(view.clone());
+    assert_eq!(value(&snapshot, Id::NameRuns, Some("succeeded")), Some(21.0));
+    assert_eq!(value(&snapshot, Id::NameRuns, Some("lost")), Some(2.0));
+    assert_eq!(value(&snapshot, Id::NameFindings, Some("data_skew")), Some(4.0));
+    assert_eq!(value(&snapshot, Id::NameFindings, Some("of_tomorrow")), Some(7.0));
+    assert_eq!(value(&snapshot, Id::NameUsedCore, None), Some(2_352.5));
+    assert_eq!(value(&snapshot, Id::NameCost, Some("EUR")), Some(12.75));
+    assert_eq!(value(&snapshot, Id::NameLastRun, None), Some(1_764_460_875.0));
+    assert_eq!(value(&snapshot, Id::NameLastDuration, None), Some(75.25));
+    assert_eq!(value(&snapshot, Id::NameBaseline, None), Some(50.125));
+    assert_eq!(value(&snapshot, Id::NameRegression, None), Some(1.5));
+    let text = render(&Arc::new(snapshot), Format::Prometheus);
+    let labels = "spark_cluster=\"default\",app_name=\"orders\"";
+    for line in [
+        format!("spark_application_runs_duration_seconds_bucket{{{labels},le=\"32\"}} 0"),
+        format!("spark_application_runs_duration_seconds_bucket{{{labels},le=\"64\"}} 18"),
+        format!("spark_application_runs_duration_seconds_bucket{{{labels},le=\"262144\"}} 20"),
+        format!("spark_application_runs_duration_seconds_bucket{{{labels},le=\"+Inf\"}} 21"),
+        format!("spark_application_runs_duration_seconds_count{{{labels}}} 21"),
+        format!("spark_application_runs_duration_seconds_sum{{{labels}}} 1300.5"),
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line} in {text}");
+    }
+    // No price, no cost: not even a 0.
+    view.currency = None;
+    assert!(build(view).family(Id::NameCost).is_empty());
+}
+
+/// Series of runs and of names can be joined: the label is the same.
+#[test]
+fn a_run_carries_the_name_its_totals_have() {
+    let mut view = run();
+    view.name = "orders".into();
+    let snapshot = build(
+        &[view],
+        &[name_view("default", "orders")],
+        &TelemetrySnapshot::default(),
+        &Limits::default(),
+        at(80),
+    );
+    let name = |id: Id, place: usize| labels(&snapshot.family(id)[0])[place].clone();
+    assert_eq!(name(Id::ApplicationInfo, 3), "orders");
+    assert_eq!(name(Id::Finding, 3), "orders");
+    assert_eq!(name(Id::NameLastRun, 1), "orders");
+}
+
+#[test]
+fn runs_without_room_for_their_name_are_counted() {
+    let telemetry = Telemetry::default();
+    for app_name in ["a", "b"] {
+        let run = "c/app-1".to_owned();
+        NameOverflowed { run, app_name: app_name.to_owned(), limit: 1 }.emit(&telemetry);
+    }
+    let snapshot = build(&[], &[], &telemetry.snapshot(), &Limits::default(), at(80));
+    assert_eq!(value(&snapshot, Id::NamesOverflowed, None), Some(2.0));
 }
 
 fn one_without_runs() -> usize {
@@ -359,7 +526,7 @@ fn streaming_queries_that_told_last_have_series() {
     let family = snapshot.family(Id::StreamingQueryActive);
     let shown: Vec<_> = family.iter().map(|sample| labels(sample)[3].clone()).collect();
     assert_eq!(shown, ["query-3", "query-2", "query-1"]);
-    assert!(family.iter().all(|sample| (sample.value - 1.0).abs() < f64::EPSILON));
+    assert!(family.iter().all(|sample| sample.value == Value::Number(1.0)));
     // Of 9 series each: query-0, and one of the two runs of the same id.
     assert_eq!(snapshot.dropped()["streaming_queries_limit"], 2 * 9);
 }

@@ -4,10 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Outcome;
-use crate::config::{Cluster, Config, Location, Service};
+use crate::config::{Cluster, Config, Decided, Location, NameRule, Service, Storage};
+use crate::metrics::app_name;
+use crate::report::privacy;
 
-/// Prints what the file means, or fails with where it is wrong.
-pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
+/// Prints what the file means, and what it makes of these names of
+/// applications; or fails with where it is wrong.
+pub(super) fn run(path: &Path, app_names: &[String]) -> anyhow::Result<Outcome> {
     let config = Config::load(path)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} is valid", path.display())?;
@@ -39,7 +42,69 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Outcome> {
         )?;
     }
     writeln!(out, "  finished runs keep their series for {}", config.retention.0)?;
+    writeln!(out, "  {}", remembers(&config.storage))?;
+    names(&mut out, &config)?;
+    if config.prices.are_given() {
+        let prices = &config.prices;
+        let price = |price: Option<f64>, of: &str| {
+            price.map(|price| format!("{price} {} for {of}", prices.currency))
+        };
+        let prices: Vec<String> =
+            [price(prices.core_hour, "a core-hour"), price(prices.gib_hour, "a GiB-hour")]
+                .into_iter()
+                .flatten()
+                .collect();
+        writeln!(out, "  prices: {}", prices.join(", "))?;
+    }
+    for name in app_names {
+        tried(&mut out, &config, name)?;
+    }
     Ok(Outcome::Good)
+}
+
+fn names(out: &mut impl Write, config: &Config) -> std::io::Result<()> {
+    for (place, rule) in config.names.rules.iter().enumerate() {
+        let (pattern, replacement) = (rule.pattern(), rule.replacement());
+        writeln!(out, "  names: rule {}: {pattern:?} becomes {replacement:?}", place + 1)?;
+    }
+    let defaults = match (config.names.default_rules, config.names.rules.is_empty()) {
+        (false, _) => "stay as they are",
+        (true, true) => "lose dates, ids and numbers of one run (default rules)",
+        (true, false) => "that no rule fits lose dates, ids and numbers of one run (default rules)",
+    };
+    writeln!(out, "  names: applications' names {defaults}")
+}
+
+/// The label, as metrics have it, and which rule made it.
+fn tried(out: &mut impl Write, config: &Config, name: &str) -> std::io::Result<()> {
+    let label = app_name(name, &config.names, &config.limits);
+    let because = match config.names.decide(&privacy::redacted(name)).1 {
+        Decided::Rule(place) => {
+            let pattern = config.names.rules.get(place).map(NameRule::pattern).unwrap_or_default();
+            format!("by rule {}, {pattern:?}", place + 1)
+        }
+        Decided::Defaults => "by the default rules".to_owned(),
+        Decided::Empty => "since it is empty".to_owned(),
+        Decided::Nothing => "no rule fits".to_owned(),
+    };
+    writeln!(out, "  app_name {:?} becomes {:?}: {because}", privacy::plain(name), &*label)
+}
+
+/// Where the store lies and what it keeps.
+fn remembers(storage: &Storage) -> String {
+    let place = match (&storage.url, &storage.path) {
+        (Some(url), _) => format!(
+            "in {url} ({}, up to {} connections{})",
+            if url.tls() { "TLS" } else { "not encrypted" },
+            storage.pool_size,
+            if cfg!(feature = "postgres") { "" } else { "; NOT in this build, see --help" }
+        ),
+        (None, Some(path)) => format!("in the file {}", path.display()),
+        (None, None) => "in memory, until the daemon ends".to_owned(),
+    };
+    let retention = &storage.retention;
+    let size = retention.size.map_or_else(String::new, |size| format!(" and up to {size}"));
+    format!("runs are remembered {place}, for {}{size}", retention.time)
 }
 
 /// How a place is reached, without a secret.

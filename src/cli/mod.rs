@@ -4,6 +4,7 @@ mod check_config;
 mod compare;
 mod diagnose;
 mod serve;
+mod store;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use compare::Compare;
 pub use diagnose::Diagnose;
 pub use serve::Serve;
+pub use store::StoreCommand;
 
 use crate::config::{Config, ConfigError, DEFAULT_CLUSTER};
 
@@ -23,7 +25,7 @@ pub enum Outcome {
     /// 1: `diagnose` found something at or above `--fail-on`, `compare`
     /// something that is new in B.
     Found,
-    /// 2: something could not be read.
+    /// 2: something could not be read, or a store is not as it should be.
     Unread,
 }
 
@@ -75,10 +77,17 @@ pub enum Command {
     Diagnose(Diagnose),
     /// Hold a run against another one, or two SQL executions against each other
     Compare(Compare),
+    /// Look into the store of runs: check it, or write all of it out
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Check a configuration file and say what it means
     CheckConfig {
         /// The file that --config.file would be given
         file: PathBuf,
+        /// Also say what applications of this name become (names.rules);
+        /// repeatable
+        #[arg(long = "app-name", value_name = "NAME")]
+        app_names: Vec<String>,
     },
 }
 
@@ -136,7 +145,8 @@ impl Cli {
             None => self.serve.run(),
             Some(Command::Diagnose(diagnose)) => diagnose.run(),
             Some(Command::Compare(compare)) => compare.run(),
-            Some(Command::CheckConfig { file }) => check_config::run(&file),
+            Some(Command::Store(store)) => store.run(),
+            Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
         }
     }
 }

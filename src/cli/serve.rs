@@ -10,8 +10,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::store::StoreFlags;
 use super::{Common, Outcome};
-use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Span};
+use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Size, Span};
 use crate::expose::{self, ExposeState};
 use crate::fetch::Spool;
 use crate::metrics;
@@ -44,6 +45,16 @@ pub struct Serve {
     /// Servers, no limit for directories]
     #[arg(long = "read.lookback", value_name = "SPAN")]
     lookback: Option<Span>,
+    #[command(flatten)]
+    store: StoreFlags,
+    /// How long runs are remembered in the store, from their end or from when
+    /// they were read, whichever is later [default: 30d]
+    #[arg(long = "storage.retention.time", value_name = "SPAN")]
+    store_retention: Option<Span>,
+    /// Size of all runs in the store beyond which the oldest are forgotten
+    /// [default: no limit]
+    #[arg(long = "storage.retention.size", value_name = "SIZE")]
+    store_size: Option<Size>,
     /// error, warn, info, debug or trace
     #[arg(long = "log.level", value_name = "LEVEL", default_value = "info")]
     log_level: String,
@@ -77,6 +88,13 @@ impl Serve {
         if self.lookback.is_some() {
             config.read.lookback = self.lookback;
         }
+        self.store.add_to(&mut config.storage)?;
+        if let Some(time) = self.store_retention {
+            config.storage.retention.time = time;
+        }
+        if self.store_size.is_some() {
+            config.storage.retention.size = self.store_size;
+        }
         let urls: Vec<ServerUrl> = parsed("--spark.url", &self.spark_urls)?;
         let locations: Vec<Location> = parsed("--event-log.dir", &self.event_log_dirs)?;
         if !(self.spark_urls.is_empty() && self.event_log_dirs.is_empty()) {
@@ -108,7 +126,10 @@ impl Serve {
 
 /// Parsed here and not by clap, which would repeat a refused value with
 /// whatever secret is in it.
-fn parsed<T: FromStr<Err = String>>(flag: &str, texts: &[String]) -> anyhow::Result<Vec<T>> {
+pub(super) fn parsed<T: FromStr<Err = String>>(
+    flag: &str,
+    texts: &[String],
+) -> anyhow::Result<Vec<T>> {
     let parse = |text: &String| text.parse().map_err(|why| anyhow::anyhow!("{flag}: {why}"));
     texts.iter().map(parse).collect()
 }

@@ -230,12 +230,15 @@ impl Config {
             }
         }
         check_overrides(&self.thresholds, &self.threshold_overrides)?;
+        self.names.validate()?;
+        self.prices.validate()?;
         if self.read.stale_after < Span::seconds(60) {
             return Err(format!(
                 "read.stale_after is {}: the least is 60s, since Spark buffers its logs",
                 self.read.stale_after
             ));
         }
+        self.storage.validate()?;
         let intervals = &self.intervals;
         for (name, span, least) in [
             ("driver", intervals.driver, 10),

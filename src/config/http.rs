@@ -164,7 +164,7 @@ impl Authorization {
 }
 
 impl TlsConfig {
-    fn validate(&self) -> Result<(), String> {
+    pub(super) fn validate(&self) -> Result<(), String> {
         if self.cert_file.is_some() != self.key_file.is_some() {
             return Err("tls_config.cert_file and tls_config.key_file belong together: give both \
                         or none"

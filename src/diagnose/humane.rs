@@ -78,6 +78,18 @@ pub fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }
 
+/// An amount of money: `0.0042 EUR`, `1.50 EUR`, `12,345 EUR`.
+pub fn money(amount: f64, currency: &str) -> String {
+    let amount = match amount {
+        large if large >= 1_000.0 => number(large.round() as u64),
+        zero if zero <= 0.0 => "0".to_owned(),
+        small if small < 0.0001 => "less than 0.0001".to_owned(),
+        small if small < 0.1 => format!("{small:.4}"),
+        amount => format!("{amount:.2}"),
+    };
+    format!("{amount} {currency}")
+}
+
 /// `1 task`, `3 tasks`, `12,345 tasks`.
 pub fn count(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(n), if n == 1 { one } else { many })

@@ -16,6 +16,7 @@ mod context;
 mod cost;
 mod draft;
 mod executions;
+mod executor_memory;
 mod finding;
 pub mod humane;
 mod job_plan;
@@ -58,7 +59,7 @@ pub use finding::{
 };
 pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
 pub use plots::{CoresOverTime, Plots, TaskProfile};
-pub use price::price;
+pub use price::{Price, price};
 pub use regression::{Baseline, Judgement, judge, with_regression};
 pub use summary::{
     CoresSummary, DataSummary, FindingSummary, PlanSummary, RunSummary, SettingSummary,
@@ -101,5 +102,6 @@ pub fn diagnose(application: &Application, thresholds: &Thresholds) -> Diagnosis
         sql_times: times.sql,
         what_if: what_if::of(&context),
         plots,
+        price: None,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Finding, Plots, TimeSplit, WhatIf};
+use super::{Finding, Plots, Price, TimeSplit, WhatIf};
 use crate::model::StageId;
 
 /// Everything worked out about one run.
@@ -25,6 +25,8 @@ pub struct Diagnosis {
     /// `None` where tasks or executors are not known.
     pub what_if: Option<WhatIf>,
     pub plots: Plots,
+    /// What it cost: [`Diagnosis::priced`], where the operator gives prices.
+    pub price: Option<Price>,
 }
 
 /// Bytes per second and core, in each direction a stage moves data: bytes /

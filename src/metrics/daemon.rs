@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Extra;
+use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,

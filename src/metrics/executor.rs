@@ -7,17 +7,13 @@ use std::sync::Arc;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::{Extra, Part};
+use super::sample::Extra;
+use super::snapshot::{Part, RunView};
 use crate::config::Limits;
-use crate::diagnose::Diagnosis;
-use crate::model::{Application, Executor, State};
+use crate::model::{Executor, State};
 
-pub(super) fn groups(
-    application: &Application,
-    _: &Diagnosis,
-    run: &Arc<[Text]>,
-    limits: &Limits,
-) -> Part {
+pub(super) fn groups(view: &RunView, run: &Arc<[Text]>, limits: &Limits) -> Part {
+    let application = &view.application;
     let alive =
         |executor: &Executor| application.state == State::Running && executor.removed.is_none();
     let mut seen = HashSet::new();

@@ -12,22 +12,17 @@ use std::time::Duration;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Part;
+use super::snapshot::{Part, RunView};
 use crate::config::Limits;
-use crate::diagnose::{Diagnosis, Finding, Impact, Subject};
+use crate::diagnose::{Finding, Impact, Subject};
 use crate::model::{Application, StageId};
-use crate::report::privacy::redacted;
 
-pub(super) fn groups(
-    application: &Application,
-    diagnosis: &Diagnosis,
-    run: &Arc<[Text]>,
-    limits: &Limits,
-) -> Part {
-    let name = Text::clean(&redacted(&application.name), limits.label_length);
+pub(super) fn groups(view: &RunView, run: &Arc<[Text]>, limits: &Limits) -> Part {
+    let application = &view.application;
+    let name = Text::clean(&view.name, limits.label_length);
     let mut merged: Vec<(Arc<[Text]>, Impact)> = Vec::new();
     let mut places: HashMap<Arc<[Text]>, usize> = HashMap::new();
-    for finding in &diagnosis.findings {
+    for finding in &view.diagnosis.findings {
         let labels = labels(finding, application, &name, run, limits);
         if let Some(place) = places.get(&labels) {
             let impact = &mut merged[*place].1;

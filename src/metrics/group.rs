@@ -10,14 +10,15 @@ use jiff::Timestamp;
 
 use super::catalogue::{CATALOGUE, Id};
 use super::label::Text;
-use super::snapshot::{Extra, Family, Sample};
+use super::sample::{Extra, Histogram, Sample, Value};
+use super::snapshot::Family;
 
 /// Series of one subject.
 #[derive(Debug)]
 pub(super) struct Group {
     /// Values of the labels of its scope.
     labels: Arc<[Text]>,
-    series: Vec<(Id, Extra, f64)>,
+    series: Vec<(Id, Extra, Value)>,
 }
 
 impl Group {
@@ -26,77 +27,87 @@ impl Group {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.series.len()
+        self.series.iter().map(|(_, _, value)| value.series()).sum()
     }
 
     /// Adds a series, unless the value is missing or no finite number.
-    pub(super) fn add(&mut self, id: Id, value: impl Into<Value>) {
+    pub(super) fn add(&mut self, id: Id, value: impl Into<Told>) {
         self.with(id, Extra::None, value);
     }
 
     /// The same with the value of the metric's own label.
-    pub(super) fn add_for(&mut self, id: Id, label: &'static str, value: impl Into<Value>) {
+    pub(super) fn add_for(&mut self, id: Id, label: &'static str, value: impl Into<Told>) {
         self.with(id, Extra::One(label), value);
     }
 
-    pub(super) fn with(&mut self, id: Id, extra: Extra, value: impl Into<Value>) {
-        if let Value(Some(value)) = value.into()
-            && value.is_finite()
-        {
-            self.series.push((id, extra, value));
-        }
+    pub(super) fn with(&mut self, id: Id, extra: Extra, value: impl Into<Told>) {
+        let value = match value.into() {
+            Told::Number(value) if value.is_finite() => Value::Number(value),
+            Told::Histogram(histogram) => Value::Histogram(Arc::new(histogram)),
+            Told::Number(_) | Told::Nothing => return,
+        };
+        self.series.push((id, extra, value));
     }
 }
 
 /// A sample's value, or nothing where the source cannot tell.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Value(Option<f64>);
+#[derive(Debug, Clone)]
+pub(super) enum Told {
+    Number(f64),
+    Histogram(Histogram),
+    Nothing,
+}
 
-impl From<f64> for Value {
+impl From<f64> for Told {
     fn from(value: f64) -> Self {
-        Self(Some(value))
+        Self::Number(value)
     }
 }
-impl From<bool> for Value {
+impl From<Histogram> for Told {
+    fn from(histogram: Histogram) -> Self {
+        Self::Histogram(histogram)
+    }
+}
+impl From<bool> for Told {
     fn from(value: bool) -> Self {
-        Self(Some(f64::from(u8::from(value))))
+        Self::Number(f64::from(u8::from(value)))
     }
 }
-impl From<u64> for Value {
+impl From<u64> for Told {
     fn from(value: u64) -> Self {
-        Self(Some(value as f64))
+        Self::Number(value as f64)
     }
 }
-impl From<u32> for Value {
+impl From<u32> for Told {
     fn from(value: u32) -> Self {
-        Self(Some(value.into()))
+        Self::Number(value.into())
     }
 }
-impl From<i32> for Value {
+impl From<i32> for Told {
     fn from(value: i32) -> Self {
-        Self(Some(value.into()))
+        Self::Number(value.into())
     }
 }
-impl From<usize> for Value {
+impl From<usize> for Told {
     fn from(value: usize) -> Self {
-        Self(Some(value as f64))
+        Self::Number(value as f64)
     }
 }
 /// In seconds.
-impl From<Duration> for Value {
+impl From<Duration> for Told {
     fn from(value: Duration) -> Self {
-        Self(Some(value.as_secs_f64()))
+        Self::Number(value.as_secs_f64())
     }
 }
 /// In seconds since the epoch, to the millisecond: Spark has no finer clock.
-impl From<Timestamp> for Value {
+impl From<Timestamp> for Told {
     fn from(value: Timestamp) -> Self {
-        Self(Some(value.as_millisecond() as f64 / 1_000.0))
+        Self::Number(value.as_millisecond() as f64 / 1_000.0)
     }
 }
-impl<T: Into<Self>> From<Option<T>> for Value {
+impl<T: Into<Self>> From<Option<T>> for Told {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Self(None), Into::into)
+        value.map_or(Self::Nothing, Into::into)
     }
 }
 
@@ -151,7 +162,7 @@ impl Builder {
     }
 
     pub(super) fn series(&self) -> usize {
-        self.families.iter().map(|family| family.samples.len()).sum()
+        self.families.iter().map(Family::series).sum()
     }
 
     pub(super) fn finish(self) -> (Vec<Family>, BTreeMap<&'static str, u64>) {

@@ -11,9 +11,11 @@ pub mod label;
 mod name;
 pub mod prometheus;
 mod run;
+mod sample;
 mod snapshot;
 mod stage;
 mod streaming;
 
 pub use name::{NameView, app_name};
-pub use snapshot::{Extra, Family, RunView, Sample, Snapshot, build};
+pub use sample::{Extra, Histogram, Sample, Value};
+pub use snapshot::{Family, RunView, Snapshot, build};

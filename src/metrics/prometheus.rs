@@ -20,7 +20,8 @@ use prometheus_client::registry::{self, Registry};
 
 use super::catalogue::{Kind, Metric, Unit};
 use super::label::Text;
-use super::snapshot::{Extra, Sample, Snapshot};
+use super::sample::{Extra, Sample, Value};
+use super::snapshot::Snapshot;
 
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,20 +79,29 @@ impl Collector for Exposition {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
                 Kind::Info => MetricType::Info,
+                Kind::Histogram => MetricType::Histogram,
             };
             let mut encoder =
                 encoder.encode_descriptor(metric.base_name(), metric.help, unit.as_ref(), kind)?;
             for sample in &family.samples {
                 let labels = Labels { metric, sample };
-                match metric.kind {
-                    Kind::Counter => encoder.encode_family(&labels)?.encode_counter(
-                        &Number(sample.value),
-                        None::<&Exemplar<NoLabelSet, f64>>,
-                    )?,
-                    Kind::Gauge => {
-                        encoder.encode_family(&labels)?.encode_gauge(&Number(sample.value))?;
+                match (metric.kind, &sample.value) {
+                    (Kind::Info, _) => encoder.encode_info(&labels)?,
+                    (Kind::Counter, Value::Number(value)) => encoder
+                        .encode_family(&labels)?
+                        .encode_counter(&Number(*value), None::<&Exemplar<NoLabelSet, f64>>)?,
+                    (_, Value::Number(value)) => {
+                        encoder.encode_family(&labels)?.encode_gauge(&Number(*value))?;
                     }
-                    Kind::Info => encoder.encode_info(&labels)?,
+                    (_, Value::Histogram(histogram)) => {
+                        let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
+                        encoder.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
+                            histogram.sum,
+                            histogram.count(),
+                            &buckets,
+                            None,
+                        )?;
+                    }
                 }
             }
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Extra;
+use super::sample::Extra;
+use super::snapshot::RunView;
 use crate::config::Limits;
 use crate::diagnose::{Diagnosis, Severity, TimePart};
 use crate::model::{
     Application, DataQuality, Distribution, JobStatus, Measures, Quantity, Source, SqlStatus,
     Stage, StageStatus, State,
 };
-use crate::report::privacy::redacted;
 
 const STAGE_STATUSES: [StageStatus; 5] = [
     StageStatus::Pending,
@@ -44,14 +44,10 @@ pub(super) fn labels(application: &Application, limits: &Limits) -> Arc<[Text]> 
     ])
 }
 
-pub(super) fn group(
-    application: &Application,
-    diagnosis: &Diagnosis,
-    labels: &Arc<[Text]>,
-    limits: &Limits,
-) -> Group {
+pub(super) fn group(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
+    let RunView { name, application, diagnosis } = view;
     let mut group = Group::new(Arc::clone(labels));
-    identity(&mut group, application, limits);
+    identity(&mut group, application, name, limits);
     // An empty list beside an endpoint that did not answer is not "none".
     let unanswered = application.has(DataQuality::EndpointsMissing);
     if !(application.jobs.is_empty() && unanswered) {
@@ -81,6 +77,11 @@ pub(super) fn group(
     group.add(Id::ApplicationUsedCore, totals.used);
     group.add(Id::ApplicationGcRatio, totals.gc_ratio);
     group.add(Id::ApplicationTaskFailureRatio, totals.task_failure_ratio);
+
+    if let Some(price) = &diagnosis.price {
+        let currency = Arc::new([Text::clean(&price.currency, limits.label_length)]);
+        group.with(Id::ApplicationCost, Extra::Many(currency), price.amount);
+    }
 
     time(&mut group, diagnosis);
 
@@ -123,9 +124,9 @@ fn time(group: &mut Group, diagnosis: &Diagnosis) {
     group.add(Id::ApplicationCriticalPath, what_if.critical_path);
 }
 
-fn identity(group: &mut Group, application: &Application, limits: &Limits) {
+fn identity(group: &mut Group, application: &Application, name: &str, limits: &Limits) {
     let facts = Arc::new([
-        Text::clean(&redacted(&application.name), limits.label_length),
+        Text::clean(name, limits.label_length),
         Text::clean_or_empty(application.spark_version.as_deref(), limits.label_length),
         Text::clean_or_empty(application.user.as_deref(), limits.label_length),
         Text::Static(application.kind.as_str()),

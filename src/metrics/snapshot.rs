@@ -6,9 +6,10 @@
 //! other.
 //!
 //! Where not everything fits in `limits.series`, what is dear to more readers
-//! comes first: the daemon's own series always; then the numbers of every
-//! run, its findings, its stages, its streaming queries, its executors; running runs before finished
-//! ones, later before earlier.
+//! comes first: the daemon's own series always; then the numbers of every run,
+//! those of every name, then a run's findings, its stages, its streaming
+//! queries, its executors; running runs before finished ones, later before
+//! earlier.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use jiff::Timestamp;
 use super::catalogue::{Id, Metric};
 use super::group::{Builder, Group};
 use super::label::Text;
-use super::name::NameView;
+use super::name::{self, NameView};
+use super::sample::Sample;
 use super::{daemon, executor, finding, run, stage, streaming};
 use crate::config::Limits;
 use crate::diagnose::Diagnosis;
@@ -28,7 +30,7 @@ use crate::telemetry::TelemetrySnapshot;
 /// Parts of a run that have series, in the order in which they are let in.
 const PARTS: [PartOf; 4] = [finding::groups, stage::groups, streaming::groups, executor::groups];
 
-type PartOf = fn(&Application, &Diagnosis, &Arc<[Text]>, &Limits) -> Part;
+type PartOf = fn(&RunView, &Arc<[Text]>, &Limits) -> Part;
 
 /// A run and what was found wrong with it.
 #[derive(Debug, Clone)]
@@ -39,42 +41,18 @@ pub struct RunView {
     pub diagnosis: Arc<Diagnosis>,
 }
 
-/// Values of a metric's own labels, beside those of its scope.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Extra {
-    None,
-    One(&'static str),
-    Many(Arc<[Text]>),
-}
-
-/// One series and its value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// Values of the labels of its metric's scope: shared by all series of
-    /// the subject.
-    pub labels: Arc<[Text]>,
-    pub extra: Extra,
-    /// Finite.
-    pub value: f64,
-}
-
-impl Sample {
-    /// Label values in the order of [`Metric::label_names`].
-    pub fn label_values(&self) -> impl Iterator<Item = Text> {
-        let (one, many) = match &self.extra {
-            Extra::None => (None, &[][..]),
-            Extra::One(text) => (Some(Text::Static(text)), &[][..]),
-            Extra::Many(texts) => (None, &texts[..]),
-        };
-        self.labels.iter().cloned().chain(one).chain(many.iter().cloned())
-    }
-}
-
 /// All series of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     pub metric: &'static Metric,
     pub samples: Vec<Sample>,
+}
+
+impl Family {
+    /// Lines of a text format; a histogram has many.
+    pub fn series(&self) -> usize {
+        self.samples.iter().map(|sample| sample.value.series()).sum()
+    }
 }
 
 /// All series of one moment, by metric.
@@ -96,7 +74,7 @@ impl Snapshot {
     }
 
     pub fn series(&self) -> usize {
-        self.families.iter().map(|family| family.samples.len()).sum()
+        self.families.iter().map(Family::series).sum()
     }
 
     /// Series that this snapshot leaves out, by reason. It shows them already
@@ -131,7 +109,6 @@ pub fn build(
     limits: &Limits,
     now: Timestamp,
 ) -> Snapshot {
-    let _ = names;
     let mut builder = Builder::new(limits.series);
     builder.reserve(daemon::group(telemetry, &BTreeMap::new(), 0, limits, now).len());
 
@@ -141,17 +118,21 @@ pub fn build(
         if !view.unique {
             let series = everything(&view, &labels, limits);
             builder.drop("duplicate_run", series);
-        } else if builder.admit(run::group(&view.application, &view.diagnosis, &labels, limits)) {
+        } else if builder.admit(run::group(&view, &labels, limits)) {
             kept.push((view, labels));
         } else {
             let series = parts(&view, &labels, limits);
             builder.drop("series_limit", series);
         }
     }
+    let (groups, twice) = name::groups(names, limits);
+    builder.drop("duplicate_name", twice);
+    for group in groups {
+        builder.admit(group);
+    }
     for part in PARTS {
         for (view, labels) in &kept {
-            let Part { groups, reason, beyond } =
-                part(&view.application, &view.diagnosis, labels, limits);
+            let Part { groups, reason, beyond } = part(view, labels, limits);
             builder.drop(reason, beyond);
             for group in groups {
                 builder.admit(group);
@@ -220,12 +201,11 @@ fn ordered<'a>(runs: &'a [RunView], limits: &Limits) -> Vec<Ordered<'a>> {
 fn parts(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> usize {
     PARTS
         .iter()
-        .map(|part| part(&view.application, &view.diagnosis, labels, limits))
+        .map(|part| part(view, labels, limits))
         .map(|part| part.groups.iter().map(Group::len).sum::<usize>() + part.beyond)
         .sum()
 }
 
 fn everything(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> usize {
-    run::group(&view.application, &view.diagnosis, labels, limits).len()
-        + parts(view, labels, limits)
+    run::group(view, labels, limits).len() + parts(view, labels, limits)
 }

@@ -10,22 +10,18 @@ use jiff::Timestamp;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Part;
+use super::snapshot::{Part, RunView};
 use crate::config::Limits;
-use crate::diagnose::{Diagnosis, StageNumbers};
-use crate::model::{Application, Distribution, Quantity, Stage, StageStatus};
+use crate::diagnose::StageNumbers;
+use crate::model::{Distribution, Quantity, Stage, StageStatus};
 
 /// What a stage attempt with series can be: pending and skipped ones have
 /// none.
 const STATUSES: [StageStatus; 3] =
     [StageStatus::Active, StageStatus::Complete, StageStatus::Failed];
 
-pub(super) fn groups(
-    application: &Application,
-    diagnosis: &Diagnosis,
-    run: &Arc<[Text]>,
-    limits: &Limits,
-) -> Part {
+pub(super) fn groups(view: &RunView, run: &Arc<[Text]>, limits: &Limits) -> Part {
+    let application = &view.application;
     let mut seen = BTreeSet::new();
     let mut stages: Vec<&Stage> = application
         .stages
@@ -36,7 +32,7 @@ pub(super) fn groups(
         .sort_by_key(|stage| (stage.status != StageStatus::Active, Reverse(cost(stage)), stage.id));
     let nothing = StageNumbers::default();
     let mut all = stages.into_iter().map(|stage| {
-        let numbers = diagnosis.stages.get(&stage.id).unwrap_or(&nothing);
+        let numbers = view.diagnosis.stages.get(&stage.id).unwrap_or(&nothing);
         group(stage, numbers, application.observed, run)
     });
     let groups = all.by_ref().take(limits.stages_exported).collect();

@@ -9,18 +9,13 @@ use jiff::Timestamp;
 use super::catalogue::Id;
 use super::group::Group;
 use super::label::Text;
-use super::snapshot::Part;
+use super::snapshot::{Part, RunView};
 use crate::config::Limits;
-use crate::diagnose::Diagnosis;
-use crate::model::{Application, State, StateOperator, StreamingQuery, StreamingState};
+use crate::model::{State, StateOperator, StreamingQuery, StreamingState};
 
 /// Of a query that was started again only its last run: they share an id.
-pub(super) fn groups(
-    application: &Application,
-    _: &Diagnosis,
-    run: &Arc<[Text]>,
-    limits: &Limits,
-) -> Part {
+pub(super) fn groups(view: &RunView, run: &Arc<[Text]>, limits: &Limits) -> Part {
+    let application = &view.application;
     let mut queries: Vec<&StreamingQuery> =
         application.streaming_queries.iter().flatten().collect();
     queries.sort_by_key(|query| {

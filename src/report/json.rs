@@ -16,7 +16,7 @@ use super::json_report::{ReportJson, SplitJson};
 use super::json_sql::{DriverJson, ExecutionJson, QueryJson};
 use super::{Diagnosed, Texts, View, privacy};
 use crate::diagnose::{
-    Advice, Cause, Confidence, Evidence, Finding, FindingKind, Rule, Severity, Subject,
+    Advice, Cause, Confidence, Evidence, Finding, FindingKind, Price, Rule, Severity, Subject,
 };
 use crate::model::{Distribution, Kind, Quantity, Source, Stage, StageStatus, State};
 
@@ -89,6 +89,7 @@ struct ApplicationJson<'a> {
     start: Option<String>,
     end: Option<String>,
     duration_seconds: Option<f64>,
+    cost: Option<CostJson<'a>>,
     data_quality: Vec<&'static str>,
     stages_omitted: u64,
     stages: Vec<StageJson>,
@@ -118,6 +119,7 @@ impl<'a> ApplicationJson<'a> {
             start: application.start.map(|time| time.to_string()),
             end: application.end.map(|time| time.to_string()),
             duration_seconds: application.duration().map(|duration| duration.as_secs_f64()),
+            cost: run.diagnosis.price.as_ref().map(CostJson::from),
             data_quality: application.data_quality.iter().map(|mark| mark.as_str()).collect(),
             stages_omitted: application
                 .stages_omitted
@@ -139,6 +141,20 @@ impl<'a> ApplicationJson<'a> {
             findings_omitted: run.diagnosis.findings_omitted,
             report: ReportJson::new(run, texts),
         }
+    }
+}
+
+/// By the operator's prices.
+#[derive(Serialize)]
+struct CostJson<'a> {
+    amount: f64,
+    unused: Option<f64>,
+    currency: &'a str,
+}
+
+impl<'a> From<&'a Price> for CostJson<'a> {
+    fn from(price: &'a Price) -> Self {
+        Self { amount: price.amount, unused: price.unused, currency: &price.currency }
     }
 }
 

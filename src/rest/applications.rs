@@ -61,7 +61,10 @@ impl ApplicationAttemptInfo {
         self.end_time_epoch.0.or(self.end_time.0)
     }
 
-    /// On a History Server when the log last grew; on a live UI the start.
+    /// On a History Server when the log last changed; of a run that it takes to
+    /// be running, when it last read the log: because it had grown, or because
+    /// the server was started (seen with 3.5.9 and 4.3.0). On a live UI the
+    /// start.
     pub fn last_updated(&self) -> Option<Timestamp> {
         self.last_updated_epoch.0.or(self.last_updated.0)
     }

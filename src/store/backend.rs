@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
@@ -18,9 +19,20 @@ use crate::model::RunId;
 pub struct Meta {
     /// When it was made; milliseconds since the epoch.
     pub created_ms: i64,
-    /// The latest end of all runs it has forgotten. Who ended before is not
-    /// counted any more: it may have been.
+    /// The latest end of all runs it has forgotten, `i64::MIN` while there are
+    /// none. Who ended before is not counted any more: it may have been.
     pub forgotten_ms: i64,
+}
+
+impl Meta {
+    /// Of a store that is made now and has not forgotten anything.
+    pub fn begun(now: Timestamp) -> Self {
+        Self { created_ms: now.as_millisecond(), forgotten_ms: i64::MIN }
+    }
+
+    pub fn has_forgotten(&self) -> bool {
+        self.forgotten_ms > i64::MIN
+    }
 }
 
 /// How much it holds.
@@ -46,13 +58,16 @@ pub struct Oldest {
 
 /// Where data lies. Shared between threads.
 pub trait Backend: Send + Sync + fmt::Debug {
-    /// What it is, for a person: `memory`, a path, a URL without password.
-    fn describe(&self) -> String;
-
     /// Begins a change, of which nobody sees anything before its commit, and
     /// which is either there as a whole afterwards, whatever happens, or not
     /// at all. Dropped without commit, it never was.
     fn begin(&self) -> Result<Box<dyn Change + '_>, StoreError>;
+
+    /// Where it lies, to be shown: `the store /var/lib/spark-exporter/store.db`.
+    fn about(&self) -> String;
+
+    /// Of the format it lies in.
+    fn version(&self) -> u32;
 
     fn meta(&self) -> Result<Meta, StoreError>;
 
@@ -100,9 +115,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
 }
 
 /// A change under way. What it reads, it reads locked: two changes that touch
-/// the same run or name come one after the other. To be read in this order,
-/// or two of them may wait for each other: runs, then totals by ascending
-/// name, then meta.
+/// the same run or name, or that read meta, come one after the other. To be
+/// read in this order, or two of them may wait for each other: runs by
+/// ascending key, then meta, then totals, those of [`super::OVERFLOW_NAME`]
+/// last.
 pub trait Change {
     fn runs(&mut self, id: &RunId) -> Result<Vec<(RunKey, RunRecord)>, StoreError>;
     /// Adds or replaces the run of exactly this key.

@@ -11,6 +11,10 @@ pub enum StoreError {
     /// It cannot be reached or written now: no connection, no space.
     #[error("{what}: {why}")]
     Unavailable { what: String, why: String },
+    /// Somebody else changed the same at the same time, and neither could go
+    /// on: [`super::Store`] tries again.
+    #[error("{what}: {why}")]
+    Contended { what: String, why: String },
 }
 
 impl StoreError {

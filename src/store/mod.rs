@@ -16,9 +16,12 @@
 //!   and leaves the totals alone: counters do not go back.
 
 mod backend;
+mod check;
 pub mod embedded;
 mod error;
 mod open;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod record;
 mod totals;
 
@@ -29,7 +32,7 @@ use jiff::Timestamp;
 
 pub use backend::{Backend, Change, Meta, Oldest, Size};
 pub use error::StoreError;
-pub use open::open;
+pub use open::{open, open_unchanged};
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
@@ -39,7 +42,11 @@ use crate::model::{RunId, Source};
 /// counted: its log or a History Server may still tell the end.
 pub const SETTLED_AFTER: Duration = Duration::from_hours(1);
 /// Of the runs to be forgotten, so many at a time.
-const FORGET_AT_ONCE: usize = 500;
+const FORGET_AT_ONCE: usize = 200;
+/// A change that others are in the way of is made so often,
+const TRIES: u32 = 8;
+/// with twice the pause each time: 1.3 s in all.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// Retention is measured against a clock that does not run ahead of the
 /// latest run by more than this: a wall clock that jumps must not empty the
 /// store.
@@ -94,17 +101,29 @@ impl Store {
         since: Timestamp,
         now: Timestamp,
     ) -> Result<Recorded, StoreError> {
-        let mut change = self.backend.begin()?;
-        let known = change.runs(&key.id)?.into_iter().find(|(known, _)| known.is_same_run(key));
+        let key = &key.normal();
+        self.change(|change| self.record_in(change, key, run, since, now))
+    }
+
+    /// What [`Self::record`] changes, and whether anything.
+    fn record_in(
+        &self,
+        change: &mut dyn Change,
+        key: &RunKey,
+        run: &StoredRun,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<(Recorded, bool), StoreError> {
         let mut run = run.clone();
-        let (recorded, count) = if let Some((known_key, known)) = known {
+        let (recorded, count) = if let Some((known_key, known)) = key.among(change.runs(&key.id)?) {
+            let better = is_better(&run.record, &known);
             let log = run.record.log.clone().or_else(|| known.log.clone());
-            if !is_better(&run.record, &known) {
-                if log != known.log {
+            if !better {
+                let changed = log != known.log;
+                if changed {
                     change.put_record(&known_key, &RunRecord { log, ..known })?;
-                    change.commit()?;
                 }
-                return Ok(Recorded::Known);
+                return Ok((Recorded::Known, changed));
             }
             let count = known.counted == Counted::NotYet && run.record.end_seen;
             // Of a run that had been given up, its end is news.
@@ -116,7 +135,11 @@ impl Store {
                 log,
                 ..run.record
             };
-            change.put_run(&known_key, &run)?;
+            let tells_start = known_key.start_ms == 0 && key.start_ms != 0;
+            if tells_start {
+                change.remove_run(&known_key)?;
+            }
+            change.put_run(if tells_start { key } else { &known_key }, &run)?;
             (if count { Recorded::Counted } else { Recorded::Improved }, count)
         } else {
             let Meta { created_ms, forgotten_ms } = change.meta()?;
@@ -129,16 +152,46 @@ impl Store {
                 Counted::NotYet
             };
             record.read_at_ms = now.as_millisecond();
-            record.total_name = self.total_name(&mut *change, key, &record.app_name)?;
+            record.total_name = self.total_name(change, key, &record.app_name)?;
             let count = record.counted == Counted::Yes;
             change.put_run(key, &run)?;
             (if count { Recorded::Counted } else { Recorded::Kept }, count)
         };
         if run.record.counted != Counted::NotYet {
-            add(&mut *change, &key.id, &run.record, count, since, now)?;
+            add(change, &key.id, &run.record, count, since, now)?;
         }
-        change.commit()?;
-        Ok(recorded)
+        Ok((recorded, true))
+    }
+
+    /// Makes a change, and again where somebody else was in its way. `work`
+    /// says what came of it and whether there is anything to commit.
+    fn change<T>(
+        &self,
+        work: impl Fn(&mut dyn Change) -> Result<(T, bool), StoreError>,
+    ) -> Result<T, StoreError> {
+        let once = || {
+            let mut change = self.backend.begin()?;
+            let (result, changed) = work(&mut *change)?;
+            if changed {
+                change.commit()?;
+            }
+            Ok(result)
+        };
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match once() {
+                Err(StoreError::Contended { .. }) => std::thread::sleep(pause),
+                result => return result,
+            }
+            pause *= 2;
+        }
+        once().map_err(|error| match error {
+            StoreError::Contended { what, why } => StoreError::Unavailable {
+                what,
+                why: format!("others were in the way {TRIES} times in a row ({why})"),
+            },
+            error => error,
+        })
     }
 
     fn total_name(
@@ -165,17 +218,18 @@ impl Store {
             if waited < SETTLED_AFTER.as_millis() as i64 || goes_on(&key) {
                 continue;
             }
-            let mut change = self.backend.begin()?;
-            let known = change.runs(&key.id)?.into_iter().find(|(known, _)| *known == key);
-            let Some((_, mut record)) = known else { continue };
-            if record.counted != Counted::NotYet {
-                continue;
-            }
-            record.counted = Counted::Yes;
-            change.put_record(&key, &record)?;
-            add(&mut *change, &key.id, &record, true, now, now)?;
-            change.commit()?;
-            settled += 1;
+            let counted = self.change(|change| {
+                let known = change.runs(&key.id)?.into_iter().find(|(known, _)| *known == key);
+                let Some((_, mut record)) = known else { return Ok((false, false)) };
+                if record.counted != Counted::NotYet {
+                    return Ok((false, false));
+                }
+                record.counted = Counted::Yes;
+                change.put_record(&key, &record)?;
+                add(change, &key.id, &record, true, now, now)?;
+                Ok((true, true))
+            })?;
+            settled += usize::from(counted);
         }
         Ok(settled)
     }
@@ -205,50 +259,66 @@ impl Store {
                 }
             }
             let more = full && go.len() == FORGET_AT_ONCE;
-            forgotten += self.remove(go)?;
-            if !more {
+            let removed = self.remove(go, now)?;
+            forgotten += removed;
+            // Where none of them was there any more, somebody else removes
+            // them: what is left is seen next time.
+            if !more || removed == 0 {
                 break;
             }
         }
         self.forget_names(before)?;
+        if forgotten > 0 {
+            self.backend.compact()?;
+        }
         Ok(forgotten)
     }
 
-    fn remove(&self, keys: Vec<RunKey>) -> Result<usize, StoreError> {
+    fn remove(&self, mut keys: Vec<RunKey>, now: Timestamp) -> Result<usize, StoreError> {
         if keys.is_empty() {
             return Ok(0);
         }
-        let mut change = self.backend.begin()?;
-        let mut latest = i64::MIN;
-        let mut removed = 0;
-        for key in keys {
-            let runs = change.runs(&key.id)?;
-            let Some((_, record)) = runs.into_iter().find(|(known, _)| *known == key) else {
-                continue;
-            };
-            latest = latest.max(record.end_ms);
-            change.remove_run(&key)?;
-            removed += 1;
-        }
-        let meta = change.meta()?;
-        let forgotten_ms = meta.forgotten_ms.max(latest);
-        change.put_meta(&Meta { forgotten_ms, ..meta })?;
-        change.commit()?;
-        Ok(removed)
+        // In one order, whoever removes.
+        keys.sort_unstable();
+        self.change(|change| {
+            let mut latest = i64::MIN;
+            let mut removed = 0;
+            for key in &keys {
+                let runs = change.runs(&key.id)?;
+                let Some((_, record)) = runs.into_iter().find(|(known, _)| known == key) else {
+                    continue;
+                };
+                latest = latest.max(record.end_ms);
+                change.remove_run(key)?;
+                removed += 1;
+            }
+            if removed > 0 {
+                let meta = change.meta()?;
+                // A run whose clock was ahead must not make history of all
+                // that end before that moment comes.
+                let forgotten_ms = meta.forgotten_ms.max(latest.min(now.as_millisecond()));
+                change.put_meta(&Meta { forgotten_ms, ..meta })?;
+            }
+            Ok((removed, removed > 0))
+        })
     }
 
     fn forget_names(&self, before_ms: i64) -> Result<(), StoreError> {
         let over = |totals: &Totals| {
-            totals.since_ms < before_ms && totals.last_end_ms.is_none_or(|end| end < before_ms)
+            let is_over = |time: Option<i64>| time.is_none_or(|time| time < before_ms);
+            totals.since_ms < before_ms
+                && is_over(totals.last_end_ms)
+                && is_over(totals.counted_at_ms)
         };
         for (name, totals) in self.backend.totals()? {
-            if !over(&totals) {
-                continue;
-            }
-            let mut change = self.backend.begin()?;
-            if change.totals(&name)?.as_ref().is_some_and(over) {
-                change.remove_totals(&name)?;
-                change.commit()?;
+            if over(&totals) {
+                self.change(|change| {
+                    let still = change.totals(&name)?.as_ref().is_some_and(over);
+                    if still {
+                        change.remove_totals(&name)?;
+                    }
+                    Ok(((), still))
+                })?;
             }
         }
         Ok(())
@@ -256,8 +326,8 @@ impl Store {
 
     /// The stored run, where it is there.
     pub fn find(&self, key: &RunKey) -> Result<Option<RunRecord>, StoreError> {
-        let runs = self.backend.runs(&key.id)?;
-        Ok(runs.into_iter().find(|(known, _)| known.is_same_run(key)).map(|(_, record)| record))
+        let key = key.normal();
+        Ok(key.among(self.backend.runs(&key.id)?).map(|(_, record)| record))
     }
 
     /// Totals of all names.

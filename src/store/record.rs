@@ -31,6 +31,23 @@ impl RunKey {
         self.id == other.id
             && self.start_ms.abs_diff(other.start_ms) <= Self::SAME_START_MS.unsigned_abs()
     }
+
+    /// With an attempt that is empty as none.
+    pub(super) fn normal(&self) -> Self {
+        let mut key = self.clone();
+        key.id.attempt_id = key.id.attempt_id.filter(|attempt| !attempt.is_empty());
+        key
+    }
+
+    /// This run among those of the same id: the one whose start is nearest,
+    /// or, where either start is not known, the only one.
+    pub(super) fn among(&self, runs: Vec<(Self, RunRecord)>) -> Option<(Self, RunRecord)> {
+        let only = runs.len() == 1;
+        let unknown = |key: &Self| self.start_ms == 0 || key.start_ms == 0;
+        runs.into_iter()
+            .filter(|(known, _)| self.is_same_run(known) || (only && unknown(known)))
+            .min_by_key(|(known, _)| self.start_ms.abs_diff(known.start_ms))
+    }
 }
 
 /// The log a run was read from, as its place listed it: a log that is listed
@@ -105,6 +122,13 @@ pub struct RunRecord {
     pub findings: BTreeMap<String, u32>,
     pub counted: Counted,
     pub log: Option<LogSeen>,
+}
+
+impl RunRecord {
+    /// The later of its end and of when it was read: retention runs from here.
+    pub fn since_ms(&self) -> i64 {
+        self.end_ms.max(self.read_at_ms)
+    }
 }
 
 /// A run with what later ones of its name are compared with.

@@ -65,12 +65,16 @@ pub struct Totals {
     pub last_success_ms: Option<i64>,
     /// Of the latest run.
     pub last_duration_ms: Option<u64>,
+    /// When a run was last counted, by our clock: totals stay as long as a
+    /// run that is in them.
+    pub counted_at_ms: Option<i64>,
 }
 
 impl Totals {
     /// Adds a run. `now_ms`: when its series begin to exist, where they are
     /// new.
     pub fn count(&mut self, run: &RunRecord, now_ms: i64) {
+        self.counted_at_ms = self.counted_at_ms.max(Some(now_ms));
         if let Some(place) = OUTCOMES.iter().position(|state| *state == run.state) {
             self.runs[place] = self.runs[place].saturating_add(1);
         }

@@ -199,8 +199,10 @@ impl Memory {
         match opened {
             Ok((size, store)) => {
                 let store = Arc::new(store);
-                let kept = store.backend().describe();
-                StorageOpened { kept, runs: size.runs, names: size.names }.emit(&self.telemetry);
+                let storage = &self.config.storage;
+                let lasts = storage.path.is_some() || storage.url.is_some();
+                let place = lasts.then(|| store.backend().about());
+                StorageOpened { place, runs: size.runs, names: size.names }.emit(&self.telemetry);
                 inner.store = Some(Arc::clone(&store));
                 inner.trouble = None;
                 inner.refreshed = None;
@@ -278,6 +280,9 @@ impl Memory {
             let now = self.clock.now();
             let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(now);
             let recorded = store.record(&key, &run, since, Timestamp::now())?;
+            if matches!(recorded, Recorded::Counted | Recorded::Kept) {
+                self.tell_overflow(store, &key, &name)?;
+            }
             let mut inner = self.inner();
             if recorded != Recorded::Known {
                 written += 1;
@@ -293,6 +298,21 @@ impl Memory {
             }
         }
         Ok(written)
+    }
+
+    /// Where a new run had no room under its own name.
+    fn tell_overflow(&self, store: &Store, key: &RunKey, name: &NameKey) -> Result<(), StoreError> {
+        let limit = self.config.limits.app_names;
+        let is_full = {
+            let inner = self.inner();
+            inner.totals.len() >= limit && !inner.totals.contains_key(name)
+        };
+        let overflowed = |record: RunRecord| record.total_name == OVERFLOW_NAME;
+        if is_full && store.find(key)?.is_some_and(overflowed) {
+            let (run, app_name) = (key.id.to_string(), name.app_name.clone());
+            NameOverflowed { run, app_name, limit }.emit(&self.telemetry);
+        }
+        Ok(())
     }
 
     fn tidy(&self, store: &Store, registry: &Mutex<Registry>) -> Result<(), StoreError> {
@@ -332,14 +352,6 @@ impl Memory {
                     inner.changed.insert(name.clone());
                 }
             }
-            let overflow = |totals: &BTreeMap<NameKey, Totals>| -> u64 {
-                let named = totals.iter().filter(|(name, _)| name.app_name == OVERFLOW_NAME);
-                named.flat_map(|(_, totals)| totals.runs).fold(0, u64::saturating_add)
-            };
-            if inner.refreshed.is_some() {
-                let more = overflow(&totals).saturating_sub(overflow(&before));
-                NameOverflowed { runs: more }.emit(&self.telemetry);
-            }
             inner.histories.retain(|name, _| totals.contains_key(name));
             inner.totals = totals;
             inner.refreshed = Some(Instant::now());
@@ -367,6 +379,9 @@ impl Memory {
             return Vec::new();
         }
         let now_ms = self.clock.now().as_millisecond();
+        let prices = &self.config.prices;
+        let currency: Option<Arc<str>> =
+            prices.are_given().then(|| prices.currency.as_str().into());
         let view = |name: &NameKey, totals: Totals| {
             let history = inner.histories.get(name).cloned().unwrap_or_default();
             NameView {
@@ -375,6 +390,7 @@ impl Memory {
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,
+                currency: currency.clone(),
             }
         };
         let known = inner.totals.iter().map(|(name, totals)| view(name, totals.shown(now_ms)));

@@ -14,6 +14,9 @@ mod registry;
 mod schedule;
 mod source;
 
+#[cfg(test)]
+mod property_tests;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -181,7 +184,9 @@ impl Watcher {
     /// may be parsed. `log`: the log it was read from, to its end.
     fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
         let thresholds = self.config.thresholds_for(&application.name);
-        let diagnosis = Arc::new(diagnose(&application, &thresholds));
+        let diagnosis =
+            diagnose(&application, &thresholds).priced(&application, &self.config.prices);
+        let diagnosis = Arc::new(diagnosis);
         let name = app_name(&application.name, &self.config.names, &self.config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);

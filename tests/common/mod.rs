@@ -11,7 +11,10 @@ pub(crate) mod poll_budget;
 pub(crate) mod real;
 pub(crate) mod recorded_server;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use spark_exporter::fetch::files::{Files, LocalFiles};
 
 /// A recorded run: the folder of its log.
 pub(crate) fn recorded(name: &str) -> PathBuf {
@@ -28,4 +31,32 @@ pub(crate) fn plain_log(name: &str) -> String {
         .find(|path| path.is_file())
         .unwrap_or_else(|| panic!("{name} is not one plain file"));
     std::fs::read_to_string(file).unwrap()
+}
+
+/// The text of a recorded run, whatever its files look like.
+pub(crate) fn log_text(name: &str) -> String {
+    let files = LocalFiles::at(&recorded(name)).unwrap();
+    let log = spark_exporter::eventlog::scan(&files).unwrap().logs.remove(0);
+    let mut text = Vec::new();
+    for part in &log.files {
+        let mut file = files.open(&part.path, 0).unwrap();
+        if part.path.contains(".zstd") {
+            // One that was being written ends in the middle of a frame.
+            let _ = zstd::Decoder::new(file).unwrap().read_to_end(&mut text);
+        } else {
+            file.read_to_end(&mut text).unwrap();
+        }
+    }
+    let whole = text.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    text.truncate(whole);
+    String::from_utf8(text).unwrap()
+}
+
+/// The text of a log with all its moments moved by so many milliseconds. In
+/// the order in which Spark wrote it: a History Server tells events by the
+/// beginning of their lines.
+pub(crate) fn moved(text: &str, by: i64) -> String {
+    let moment = regex::Regex::new(r"\b1[6-9]\d{11}\b").unwrap();
+    let later = |found: &regex::Captures<'_>| (found[0].parse::<i64>().unwrap() + by).to_string();
+    moment.replace_all(text, later).into_owned()
 }

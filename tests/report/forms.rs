@@ -97,6 +97,36 @@ fn every_recorded_run_has_a_page_that_is_whole() {
     }
 }
 
+/// Where the operator gives prices, and nowhere else.
+#[test]
+fn what_a_run_cost_stands_in_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yml");
+    std::fs::write(&file, "prices: {core_hour: 3600, currency: <b>EUR}\n").unwrap();
+    let log = recorded("hot_key/4.3.0");
+    let with =
+        |form: &str| diagnose(&log, &["--format", form, "--config.file", file.to_str().unwrap()]);
+    let json: serde_json::Value = serde_json::from_str(&with("json")).unwrap();
+    let application = &json["applications"][0];
+    let (cost, bought) = (&application["cost"], &application["time"]);
+    // 3600 an hour is 1 a core-second, and the run had 2 cores for some 32 s.
+    let amount = cost["amount"].as_f64().unwrap();
+    assert!(amount > 40.0 && amount < 2.0 * bought["total_seconds"].as_f64().unwrap(), "{cost}");
+    let unused = cost["unused"].as_f64().unwrap();
+    assert!(unused > 0.0 && unused < amount, "{cost}");
+    assert_eq!(cost["currency"], "<b>EUR");
+    let said = format!("{amount:.2} <b>EUR, of it {unused:.2} <b>EUR for cores that no task used");
+    let text = with("text");
+    assert!(text.contains(&said), "{said} in {text}");
+    let markdown = with("markdown").replace('\\', "");
+    assert!(markdown.contains("for cores that no task used"), "{markdown}");
+    let html = with("html");
+    assert!(
+        html.contains(&said.replace('<', "&lt;").replace('>', "&gt;")) && !html.contains("<b>EUR")
+    );
+    assert!(!diagnose(&log, &[]).contains("for cores that no task used"));
+}
+
 #[test]
 fn a_report_goes_where_it_is_told() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use spark_exporter::diagnose::{
-    BlockedBy, Cause, Confidence, Diagnosis, Finding, FindingKind, Impact, IoPerCore, Rule,
-    RunNumbers, Scenario, Severity, StageNumbers, Subject, TimeSplit, WhatIf,
+    Baseline, BlockedBy, Cause, Confidence, Diagnosis, Finding, FindingKind, Impact, IoPerCore,
+    Rule, RunNumbers, Scenario, Severity, StageNumbers, Subject, TimeSplit, WhatIf,
 };
-use spark_exporter::metrics::RunView;
+use spark_exporter::metrics::{NameView, RunView};
 use spark_exporter::model::{
     Application, CachedRdd, Column, DataQuality, Distribution, Executor, ExecutorTotals, Job,
     JobStatus, Kind, Measures, MemoryPeaks, Quantity, RunId, Source, SourceProgress, SqlExecution,
     SqlStatus, Stage, StageId, StageStatus, State, StateOperator, StreamingBatch, StreamingQuery,
     StreamingState, TaskCounts,
 };
+use spark_exporter::store::{Amounts, NameKey, RuleTotal, Totals};
 
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_764_460_800 + seconds).expect("in range")
@@ -269,6 +270,50 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
         name: application.name.as_str().into(),
         application: Arc::new(application),
         diagnosis: Arc::new(diagnosis),
+    }
+}
+
+/// A name with something in every series it can have.
+pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
+    let name = NameKey { cluster: cluster.to_owned(), app_name: app_name.to_owned() };
+    let mut durations = [0; 20];
+    // Up to 64 s, up to 128 s, over the last bound.
+    (durations[6], durations[7], durations[19]) = (18, 2, 1);
+    let totals = Totals {
+        counted_at_ms: None,
+        since_ms: at(-100_000).as_millisecond(),
+        runs: [21, 3, 1, 0, 2, 1],
+        durations,
+        duration_sum_ms: 1_300_500,
+        amounts: Amounts {
+            bought_core_ms: 8_064_000,
+            used_core_ms: 2_352_500,
+            wasted_core_ms: 5_711_500,
+            memory_spilled_bytes: 4 << 30,
+            disk_spilled_bytes: 1 << 30,
+            shuffle_read_bytes: 5 << 30,
+            shuffle_write_bytes: 6 << 30,
+            input_bytes: 7 << 30,
+            output_bytes: 8 << 30,
+            cost: Some(12.75),
+        },
+        findings: [("data_skew", 4), ("spill", 0)]
+            .map(|(rule, runs)| (rule.to_owned(), RuleTotal { runs, since_ms: 0 }))
+            .into(),
+        last_end_ms: Some(at(75).as_millisecond()),
+        last_success_ms: Some(at(75).as_millisecond() - 86_400_000),
+        last_duration_ms: Some(75_250),
+    };
+    NameView {
+        currency: Some("EUR".into()),
+        baseline: Some(Baseline {
+            runs: 20,
+            median: Duration::from_millis(50_125),
+            spread: Duration::from_millis(2_500),
+        }),
+        regression_ratio: Some(1.5),
+        success_interval: Some(Duration::from_secs(86_400)),
+        ..NameView::new(name, totals)
     }
 }
 

@@ -129,7 +129,8 @@ impl Work {
             session.texts.enrich(&mut application, &session.progress);
         }
         let mut diagnosis =
-            diagnose(&application, &session.config.thresholds_for(&application.name));
+            diagnose(&application, &session.config.thresholds_for(&application.name))
+                .priced(&application, &session.config.prices);
         session.texts.judge(&application, &mut diagnosis);
         Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
     }

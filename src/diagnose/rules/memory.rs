@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::context::{Context, ratio};
 use super::draft::{Draft, Weight};
+use super::executor_memory;
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
     loss, result_size,
@@ -81,23 +82,11 @@ pub(super) fn find(context: &Context<'_>, drafts: &mut Vec<Draft>) {
     drafts.extend(large_heap(context));
 }
 
-/// Heap of an executor, as its resource profile or the configuration has it.
-fn heap(application: &Application, executor: &Executor) -> u64 {
-    let configuration = &application.configuration;
-    configuration
-        .resource_profiles
-        .iter()
-        .find(|profile| profile.id == executor.resource_profile_id)
-        .and_then(|profile| profile.executor_memory_bytes)
-        .or_else(|| configuration.bytes("spark.executor.memory", MIB))
-        .unwrap_or(GIB)
-}
-
 /// Heap in use, at most, over the heap.
 fn heap_ratio(application: &Application, executor: &Executor) -> Option<f64> {
     // In local mode the heap is the driver's.
     (!application.local_mode()).then_some(())?;
-    ratio(executor.peaks.heap?, heap(application, executor))
+    ratio(executor.peaks.heap?, executor_memory::heap(application, executor))
 }
 
 fn garbage(executor: &Executor) -> Option<f64> {
@@ -135,7 +124,7 @@ fn small_heap(context: &Context<'_>) -> Option<Draft> {
             .unwrap_or(std::cmp::Ordering::Equal)
     })?;
     let peak = worst.peaks.heap?;
-    let given = heap(application, worst);
+    let given = executor_memory::heap(application, worst);
     let share = ratio(peak, given)?;
     let headline = format!(
         "{} used {} of a heap of {}, and had trouble with it",
@@ -173,35 +162,6 @@ fn small_heap(context: &Context<'_>) -> Option<Draft> {
     )
 }
 
-/// What an executor's container may take.
-fn container_limit(application: &Application, executor: &Executor) -> u64 {
-    let configuration = &application.configuration;
-    let profile = configuration
-        .resource_profiles
-        .iter()
-        .find(|profile| profile.id == executor.resource_profile_id);
-    let heap = heap(application, executor);
-    let factor = configuration
-        .get("spark.executor.memoryOverheadFactor")
-        .or_else(|| configuration.get("spark.kubernetes.memoryOverheadFactor"))
-        .and_then(|text| text.trim().parse::<f64>().ok())
-        .unwrap_or(match configuration.get("spark.kubernetes.resource.type") {
-            // What Spark on Kubernetes gives to programs in other languages.
-            Some("python" | "r") => 0.4,
-            _ => 0.1,
-        });
-    let overhead = profile
-        .and_then(|profile| profile.executor_overhead_bytes)
-        .or_else(|| configuration.bytes("spark.executor.memoryOverhead", MIB))
-        .unwrap_or_else(|| ((heap as f64 * factor) as u64).max(384 * MIB));
-    let off_heap = profile.and_then(|profile| profile.executor_off_heap_bytes).unwrap_or_default();
-    let python = profile
-        .and_then(|profile| profile.executor_python_memory_bytes)
-        .or_else(|| configuration.bytes("spark.executor.pyspark.memory", MIB))
-        .unwrap_or_default();
-    heap.saturating_add(overhead).saturating_add(off_heap).saturating_add(python)
-}
-
 fn container(context: &Context<'_>) -> Option<Draft> {
     let application = context.application;
     let high = context.thresholds.memory.high_ratio;
@@ -220,8 +180,9 @@ fn container(context: &Context<'_>) -> Option<Draft> {
                 .saturating_add(peaks.other_resident.unwrap_or_default()),
         )
     };
-    let share =
-        |executor: &Executor| ratio(used(executor)?, container_limit(application, executor));
+    let share = |executor: &Executor| {
+        ratio(used(executor)?, executor_memory::container(application, executor))
+    };
     let full: Vec<&Executor> = application
         .executors
         .iter()
@@ -231,7 +192,7 @@ fn container(context: &Context<'_>) -> Option<Draft> {
         .iter()
         .max_by(|a, b| share(a).partial_cmp(&share(b)).unwrap_or(std::cmp::Ordering::Equal))?;
     let python = worst.peaks.python_resident.filter(|bytes| *bytes > 0);
-    let (peak, given) = (used(worst)?, container_limit(application, worst));
+    let (peak, given) = (used(worst)?, executor_memory::container(application, worst));
     let headline = format!(
         "{} within {} of the limit of their containers ({}): close to being killed",
         humane::count(full.len() as u64, "executor came", "executors came"),
@@ -279,7 +240,7 @@ fn large_heap(context: &Context<'_>) -> Option<Draft> {
     for executor in &application.executors {
         let share = heap_ratio(application, executor)?;
         if share >= thresholds.low_ratio
-            || heap(application, executor) < thresholds.low_bytes.bytes()
+            || executor_memory::heap(application, executor) < thresholds.low_bytes.bytes()
             || loss::cause(application, executor).is_some()
         {
             return None;
@@ -289,7 +250,7 @@ fn large_heap(context: &Context<'_>) -> Option<Draft> {
         }
     }
     let (worst, share) = worst?;
-    let (peak, given) = (worst.peaks.heap?, heap(application, worst));
+    let (peak, given) = (worst.peaks.heap?, executor_memory::heap(application, worst));
     let headline = format!(
         "No executor used more than {} of its heap of {}",
         humane::percent(share),

@@ -68,6 +68,7 @@ mod tests;
 use super::context::{self, Context};
 use super::draft::{self, Draft};
 use super::executions::{self, ExecutionView, NodeRef};
+use super::executor_memory;
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,

@@ -10,7 +10,8 @@
 //!   stages, jobs and executors (`spark.ui.retained*`), and a run that is
 //!   handed over from its driver to its event log is read anew, so such totals
 //!   can shrink; a counter that shrinks makes `rate()` invent work. Counters
-//!   (`_total`) are the daemon's own only.
+//!   (`_total`) are the daemon's own, and those by name of application, to
+//!   which the store adds each run once.
 //! - **Minimum, median and maximum are separate metrics, not a label.** The
 //!   sum or average over a label should mean something, and `quantile` is a
 //!   reserved label name.
@@ -22,9 +23,11 @@ pub use table::{CATALOGUE, Id};
 /// What sort of number a metric is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows while the daemon lives.
+    /// Only grows: while the daemon lives, or (by name) as long as its store.
     Counter,
     Gauge,
+    /// Only grows: how many values were how large.
+    Histogram,
     /// Always 1: its labels are the content.
     Info,
 }
@@ -34,6 +37,7 @@ impl Kind {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
             Self::Info => "info",
         }
     }
@@ -104,12 +108,21 @@ pub enum Scope {
     /// A streaming query.
     Query,
     Executor,
+    /// A name of applications in a cluster, over all its runs.
+    Name,
     Daemon,
 }
 
 impl Scope {
-    pub const ALL: [Self; 6] =
-        [Self::Run, Self::Finding, Self::Stage, Self::Query, Self::Executor, Self::Daemon];
+    pub const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Finding,
+        Self::Stage,
+        Self::Query,
+        Self::Executor,
+        Self::Name,
+        Self::Daemon,
+    ];
 
     /// The labels that name one of these.
     pub fn labels(self) -> &'static [&'static str] {
@@ -134,6 +147,7 @@ impl Scope {
             }
             Self::Query => &["spark_cluster", "app_id", "attempt_id", "query_id"],
             Self::Executor => &["spark_cluster", "app_id", "attempt_id", "executor_id"],
+            Self::Name => &["spark_cluster", "app_name"],
             Self::Daemon => &[],
         }
     }
@@ -171,7 +185,7 @@ impl Metric {
         let suffix = match self.kind {
             Kind::Counter => "_total",
             Kind::Info => "_info",
-            Kind::Gauge => "",
+            Kind::Gauge | Kind::Histogram => "",
         };
         let name = self.name.strip_suffix(suffix).unwrap_or(self.name);
         let Some(word) = self.unit.word() else { return name };
@@ -296,10 +310,31 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_the_daemon_s_own_only() {
-        for metric in CATALOGUE.iter().filter(|metric| metric.kind == Kind::Counter) {
-            assert_eq!(metric.scope, Scope::Daemon, "{}", metric.name);
+    fn counters_are_the_daemon_s_own_or_by_name() {
+        for metric in CATALOGUE {
+            if matches!(metric.kind, Kind::Counter | Kind::Histogram) {
+                assert!(matches!(metric.scope, Scope::Daemon | Scope::Name), "{}", metric.name);
+            }
         }
+    }
+
+    /// Nobody takes what all runs of a name did for what one run did.
+    #[test]
+    fn names_say_when_they_are_of_many_runs() {
+        for metric in CATALOGUE {
+            let says = metric.name.starts_with("spark_application_runs_")
+                || metric.name == "spark_application_regression_ratio";
+            assert_eq!(metric.scope == Scope::Name, says, "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn the_worst_case_of_a_name_is_counted_right() {
+        use crate::diagnose::Rule;
+        use crate::store::{DURATION_BOUNDS, OUTCOMES};
+        assert_eq!(Id::NameRuns.metric().times as usize, OUTCOMES.len());
+        assert_eq!(Id::NameDuration.metric().times as usize, DURATION_BOUNDS.len() + 3);
+        assert_eq!(Id::NameFindings.metric().times as usize, Rule::ALL.len());
     }
 
     #[test]
@@ -317,7 +352,10 @@ mod tests {
                 );
                 assert!(!metric.name.contains(&format!("by_{label}")), "{}", metric.name);
             }
-            assert_eq!(metric.labels.is_empty() || metric.kind == Kind::Info, metric.times == 1);
+            // A currency is one, since the operator gives one.
+            let one_value = metric.labels.is_empty() || metric.labels == ["currency"];
+            let once = one_value && metric.kind != Kind::Histogram;
+            assert_eq!(once || metric.kind == Kind::Info, metric.times == 1, "{}", metric.name);
         }
     }
 
@@ -343,6 +381,8 @@ mod tests {
             (Id::StageGcRatio, "spark_stage_gc"),
             (Id::StageIoPerCore, "spark_stage_io_per_core"),
             (Id::ApplicationStart, "spark_application_start_timestamp"),
+            (Id::NameDuration, "spark_application_runs_duration"),
+            (Id::NameBoughtCore, "spark_application_runs_bought_core"),
         ] {
             assert_eq!(id.metric().base_name(), base);
         }

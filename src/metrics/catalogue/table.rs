@@ -4,9 +4,9 @@
 //! scope; then labels beside those of the scope and how many series they can
 //! make; then stability and help. Order is the order of the exposition.
 
-use super::Kind::{Counter, Gauge, Info};
+use super::Kind::{Counter, Gauge, Histogram, Info};
 use super::Metric;
-use super::Scope::{Daemon, Executor, Finding, Query, Run, Stage};
+use super::Scope::{Daemon, Executor, Finding, Name, Query, Run, Stage};
 use super::Stability::{Experimental, Stable};
 use super::Unit::{Bytes, BytesPerSecond, Ratio, Seconds, Things};
 
@@ -37,7 +37,7 @@ macro_rules! catalogue {
 
 catalogue! {
     ApplicationInfo, "spark_application_info", "spark.application.info", Info, Things(""), Run, ["app_name", "spark_version", "user", "kind", "source"], 1, Stable,
-        "Facts about a run: name as cleaned for labels, Spark version, user, kind (batch, streaming, interactive) and where it was read (driver, history_server, event_log)";
+        "Facts about a run: name of its job (names.rules and the default rules make it of Spark's application name, and the series by name have the same), Spark version, user, kind (batch, streaming, interactive) and where it was read (driver, history_server, event_log)";
     ApplicationState, "spark_application_state", "spark.application.state", Gauge, Things(""), Run, ["state"], 7, Stable,
         "1 for the state a run is in, 0 for the others; unknown: it ended and nothing tells how";
     ApplicationStart, "spark_application_start_timestamp_seconds", "spark.application.start_timestamp", Gauge, Seconds, Run, [], 1, Stable,
@@ -72,6 +72,8 @@ catalogue! {
         "Core-seconds paid for: over all executors, cores times the time from added to removed or the end";
     ApplicationUsedCore, "spark_application_used_core_seconds", "spark.application.used_core", Gauge, Seconds, Run, [], 1, Experimental,
         "Core-seconds in which a task ran: over all task attempts, duration times spark.task.cpus";
+    ApplicationCost, "spark_application_cost", "spark.application.cost", Gauge, Things(""), Run, ["currency"], 1, Experimental,
+        "Derived: what the executors of the run cost so far by the operator's prices (core-hours and GiB-hours of memory, from added to removed or the end); absent without prices, or where cores or memory are not known";
     ApplicationTime, "spark_application_time_seconds", "spark.application.time", Gauge, Seconds, Run, ["part"], 10, Experimental,
         "Derived: where the wall time went, the parts together are spark_application_duration_seconds; no executor: resources, no job: driver, no task: scheduling, else shared equally among the running tasks by what they did; blocked: run time that Spark explains by nothing else";
     ApplicationPredictedDuration, "spark_application_predicted_duration_seconds", "spark.application.predicted_duration", Gauge, Seconds, Run, ["executor_factor"], 8, Experimental,
@@ -276,6 +278,48 @@ catalogue! {
         "Storage memory that could be used";
     ExecutorPeakHeap, "spark_executor_peak_heap_bytes", "spark.executor.peak_heap", Gauge, Bytes, Executor, [], 1, Experimental,
         "Most heap used at one time, as Spark sampled it; absent where it took no sample";
+    NameRuns, "spark_application_runs_total", "spark.application.runs", Counter, Things("{run}"), Name, ["outcome"], 6, Stable,
+        "Runs of this name that have ended, by outcome; each is counted once, through restarts, and a run that ended before the store was made is not";
+    NameDuration, "spark_application_runs_duration_seconds", "spark.application.runs_duration", Histogram, Seconds, Name, [], 22, Experimental,
+        "Durations of runs of this name that ended well: succeeded, or ended with nothing that speaks against it (Spark 3 does not tell success)";
+    NameBoughtCore, "spark_application_runs_bought_core_seconds_total", "spark.application.runs_bought_core", Counter, Seconds, Name, [], 1, Experimental,
+        "Core-seconds paid for by runs of this name that have ended, as spark_application_bought_core_seconds";
+    NameUsedCore, "spark_application_runs_used_core_seconds_total", "spark.application.runs_used_core", Counter, Seconds, Name, [], 1, Experimental,
+        "Core-seconds of them in which a task ran, as spark_application_used_core_seconds";
+    NameWastedCore, "spark_application_runs_wasted_core_seconds_total", "spark.application.runs_wasted_core", Counter, Seconds, Name, [], 1, Experimental,
+        "Core-seconds bought and not used, over the runs of this name of which both are known";
+    NameCost, "spark_application_runs_cost_total", "spark.application.runs_cost", Counter, Things(""), Name, ["currency"], 1, Experimental,
+        "What runs of this name cost, as spark_application_cost, each by the prices when it was read; absent without prices";
+    NameMemorySpilled, "spark_application_runs_memory_spilled_bytes_total", "spark.application.runs_memory_spilled", Counter, Bytes, Name, [], 1, Experimental,
+        "Size in memory of what runs of this name spilled";
+    NameDiskSpilled, "spark_application_runs_disk_spilled_bytes_total", "spark.application.runs_disk_spilled", Counter, Bytes, Name, [], 1, Experimental,
+        "Size on disk of what runs of this name spilled";
+    NameShuffleRead, "spark_application_runs_shuffle_read_bytes_total", "spark.application.runs_shuffle_read", Counter, Bytes, Name, [], 1, Experimental,
+        "Bytes that runs of this name read from shuffles, local and remote";
+    NameShuffleWrite, "spark_application_runs_shuffle_write_bytes_total", "spark.application.runs_shuffle_write", Counter, Bytes, Name, [], 1, Experimental,
+        "Bytes that runs of this name wrote to shuffles";
+    NameInput, "spark_application_runs_input_bytes_total", "spark.application.runs_input", Counter, Bytes, Name, [], 1, Experimental,
+        "Bytes that runs of this name read from storage or cache";
+    NameOutput, "spark_application_runs_output_bytes_total", "spark.application.runs_output", Counter, Bytes, Name, [], 1, Experimental,
+        "Bytes that runs of this name wrote to storage";
+    NameFindings, "spark_application_runs_with_finding_total", "spark.application.runs_with_finding", Counter, Things("{run}"), Name, ["rule"], 35, Experimental,
+        "Runs of this name in which the rule found something, whatever its severity; a rule has its series once it found something";
+    NameLastRun, "spark_application_runs_last_end_timestamp_seconds", "spark.application.runs_last_end_timestamp", Gauge, Seconds, Name, [], 1, Stable,
+        "When the latest run of this name ended, in seconds since the epoch, by the driver's clock; of a run that was lost, the latest moment its data speaks of";
+    NameLastSuccess, "spark_application_runs_last_success_timestamp_seconds", "spark.application.runs_last_success_timestamp", Gauge, Seconds, Name, [], 1, Stable,
+        "When a run of this name last ended well, in seconds since the epoch; runs that ended before the store was made are in it; absent before the first";
+    NameLastDuration, "spark_application_runs_last_duration_seconds", "spark.application.runs_last_duration", Gauge, Seconds, Name, [], 1, Experimental,
+        "How long the latest run of this name that has ended took";
+    NameSuccessInterval, "spark_application_runs_success_interval_seconds", "spark.application.runs_success_interval", Gauge, Seconds, Name, [], 1, Experimental,
+        "Derived: median time between the ends of runs of this name that ended well, of 5 and more: how often it usually succeeds";
+    NameBaseline, "spark_application_runs_baseline_duration_seconds", "spark.application.runs_baseline_duration", Gauge, Seconds, Name, [], 1, Experimental,
+        "Derived: what runs of this name usually take: median of the earlier runs that the newest one which ended well was compared with; absent where they are too few";
+    NameBaselineSpread, "spark_application_runs_baseline_spread_seconds", "spark.application.runs_baseline_spread", Gauge, Seconds, Name, [], 1, Experimental,
+        "Derived: median distance of those runs from their median";
+    NameBaselineRuns, "spark_application_runs_baseline_size", "spark.application.runs_baseline_size", Gauge, Things("{run}"), Name, [], 1, Experimental,
+        "How many runs the baseline of this name is made of";
+    NameRegression, "spark_application_regression_ratio", "spark.application.regression", Gauge, Ratio, Name, [], 1, Experimental,
+        "Derived: duration of the newest run of this name that ended well / spark_application_runs_baseline_duration_seconds; absent where there is no baseline";
     BuildInfo, "spark_exporter_build_info", "spark_exporter.build.info", Info, Things(""), Daemon, ["version", "revision"], 1, Stable,
         "Version of this daemon and the commit it was built from";
     Started, "spark_exporter_start_timestamp_seconds", "spark_exporter.start_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
@@ -340,9 +384,9 @@ catalogue! {
         "Size of the store: its file or tables, or what its runs take in memory, as of the last look";
     StorageForgotten, "spark_exporter_storage_runs_forgotten_total", "spark_exporter.storage.runs_forgotten", Counter, Things("{run}"), Daemon, [], 1, Experimental,
         "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
-    NamesOverflowed, "spark_exporter_names_overflowed_total", "spark_exporter.names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
-        "Runs added up under the name _other, because there were limits.app_names names already";
-    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 7, Stable,
+    NamesOverflowed, "spark_exporter_app_names_overflowed_total", "spark_exporter.app_names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
+        "Runs added up under app_name _other, since there were as many names as limits.app_names allows";
+    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 8, Stable,
         "Series left out of snapshots by reason, added up over snapshots";
     Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,
         "Series of this exposition";

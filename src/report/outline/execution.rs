@@ -69,6 +69,15 @@ fn facts(run: View<'_>) -> Vec<(&'static str, String)> {
         let (used, bought) = (humane::core_time(used), humane::core_time(bought));
         facts.push(("Cores", format!("tasks held {} of {bought}: {used}", humane::percent(share))));
     }
+    if let Some(price) = &run.diagnosis.price {
+        let currency = privacy::plain(&price.currency);
+        let mut cost = humane::money(price.amount, &currency);
+        if let Some(unused) = price.unused {
+            let unused = humane::money(unused, &currency);
+            let _ = write!(cost, ", of it {unused} for cores that no task used");
+        }
+        facts.push(("Cost", cost));
+    }
     facts.push(("Data", data(&ran)));
     if let Some(cache) = read_from_cache(application) {
         facts.push(("Cache", cache));

@@ -8,22 +8,21 @@ use crate::telemetry::counters::add;
 /// The store was opened, at the start or after trouble.
 #[derive(Debug)]
 pub struct StorageOpened {
-    /// `memory`, a path, or a URL without its password.
-    pub kept: String,
+    /// Where it lies; `None` in memory.
+    pub place: Option<String>,
     pub runs: u64,
     pub names: u64,
 }
 
 impl StorageOpened {
     pub fn emit(self, telemetry: &Telemetry) {
-        let Self { kept, runs, names } = self;
-        if kept == "memory" {
-            info!(
+        let Self { place, runs, names } = self;
+        match place {
+            Some(place) => info!(place, runs, names, "store opened"),
+            None => info!(
                 "totals, baselines and which runs were counted are kept in memory and begin anew \
                  at each start: give --storage.path FILE to keep them"
-            );
-        } else {
-            info!(store = kept, runs, names, "store opened");
+            ),
         }
         let mut counters = telemetry.counters();
         counters.storage.up = true;
@@ -105,22 +104,5 @@ impl RunsForgotten {
         }
         debug!(count, "runs forgotten");
         telemetry.counters().runs_forgotten += count;
-    }
-}
-
-/// Runs of names beyond `limits.app_names` were added up as `_other`.
-#[derive(Debug)]
-pub struct NameOverflowed {
-    pub runs: u64,
-}
-
-impl NameOverflowed {
-    pub fn emit(self, telemetry: &Telemetry) {
-        let Self { runs } = self;
-        if runs == 0 {
-            return;
-        }
-        debug!(runs, "runs of names beyond limits.app_names");
-        telemetry.counters().names_overflowed += runs;
     }
 }

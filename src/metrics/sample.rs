@@ -1,0 +1,89 @@
+//! One series and its value; a histogram is one sample and many series.
+
+use std::sync::Arc;
+
+use super::label::Text;
+
+/// Values of a metric's own labels, beside those of its scope.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Extra {
+    None,
+    One(&'static str),
+    Many(Arc<[Text]>),
+}
+
+/// What a sample tells, by the kind of its metric.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Finite.
+    Number(f64),
+    Histogram(Arc<Histogram>),
+}
+
+impl Value {
+    /// The number; `None` of a histogram.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Histogram(_) => None,
+        }
+    }
+
+    /// Lines of a text format.
+    pub(super) fn series(&self) -> usize {
+        match self {
+            Self::Number(_) => 1,
+            // Its buckets, the one without bound, sum and count.
+            Self::Histogram(histogram) => histogram.bounds.len() + 3,
+        }
+    }
+}
+
+/// How often values were how large, in the metric's unit: as OTLP carries it
+/// too, with explicit bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// Upper bounds, inclusive, ascending.
+    pub bounds: &'static [f64],
+    /// Of each bucket by itself, not cumulated: one for each bound, and one
+    /// for what is over the last.
+    pub counts: Vec<u64>,
+    /// Of all values.
+    pub sum: f64,
+}
+
+impl Histogram {
+    /// How many values there were.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Each bucket with its upper bound.
+    pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
+        let bounds = self.bounds.iter().copied().chain([f64::INFINITY]);
+        bounds.zip(self.counts.iter().copied())
+    }
+}
+
+/// One series and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Values of the labels of its metric's scope: shared by all series of
+    /// the subject.
+    pub labels: Arc<[Text]>,
+    pub extra: Extra,
+    pub value: Value,
+}
+
+impl Sample {
+    /// Label values in the order of
+    /// [`Metric::label_names`](super::catalogue::Metric::label_names).
+    pub fn label_values(&self) -> impl Iterator<Item = Text> {
+        let (one, many) = match &self.extra {
+            Extra::None => (None, &[][..]),
+            Extra::One(text) => (Some(Text::Static(text)), &[][..]),
+            Extra::Many(texts) => (None, &texts[..]),
+        };
+        self.labels.iter().cloned().chain(one).chain(many.iter().cloned())
+    }
+}
