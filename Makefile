@@ -21,7 +21,7 @@ demo: ## Serve the recorded runs of examples/ and say where to look
 	@echo "Stop with Ctrl-C."
 	@echo
 	@cargo run --locked --quiet -- --cluster.name demo --log.level warn --web.listen-address $(DEMO_ADDRESS) \
-	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*/*)))
+	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*/* examples/history/*/*)))
 
 check: ## Format, lints, licences: no test, no network but crates.io
 	cargo fmt --all --check
