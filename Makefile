@@ -21,7 +21,7 @@ demo: ## Serve the recorded runs of examples/ and say where to look
 	@echo "Stop with Ctrl-C."
 	@echo
 	@cargo run --locked --quiet -- --cluster.name demo --log.level warn --web.listen-address $(DEMO_ADDRESS) \
-	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*/*)))
+	  --retention 1d $(addprefix --event-log.dir ,$(sort $(wildcard examples/logs/*/* examples/history/*/*)))
 
 check: ## Format, lints, licences: no test, no network but crates.io
 	cargo fmt --all --check
@@ -33,6 +33,7 @@ test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
 	cargo test --locked --all-features --no-fail-fast
 	cargo test --locked --test cli  # without the features, as `make demo` builds it
+	cargo test --locked --test store without_the_feature
 
 bench: ## The figures of benches/README.md, as ratios in one run
 	EVENT_LOGS=$$(benches/make_many_tasks) \

@@ -45,10 +45,11 @@ pub enum Rule {
     FullScan,
     RepeatedSubplan,
     StreamingBehind,
+    Regression,
 }
 
 impl Rule {
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::DataSkew,
         Self::Straggler,
         Self::Spill,
@@ -84,6 +85,7 @@ impl Rule {
         Self::FullScan,
         Self::RepeatedSubplan,
         Self::StreamingBehind,
+        Self::Regression,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -123,6 +125,7 @@ impl Rule {
             Self::FullScan => "full_scan",
             Self::RepeatedSubplan => "repeated_subplan",
             Self::StreamingBehind => "streaming_behind",
+            Self::Regression => "regression",
         }
     }
 }
@@ -151,6 +154,9 @@ pub enum Cause {
     Heartbeat,
     NodeLost,
     SlowVectorised,
+    SettingsChanged,
+    PlanChanged,
+    FewerCores,
     Unknown,
 }
 
@@ -177,6 +183,9 @@ impl Cause {
             Self::Heartbeat => "heartbeat",
             Self::NodeLost => "node_lost",
             Self::SlowVectorised => "slow_vectorised",
+            Self::SettingsChanged => "settings_changed",
+            Self::PlanChanged => "plan_changed",
+            Self::FewerCores => "fewer_cores",
             Self::Unknown => "unknown",
         }
     }

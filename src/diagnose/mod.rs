@@ -6,6 +6,9 @@
 //! said, how loud, and that no second is promised twice. A ratio alone never
 //! makes a finding; what mending would save does, and a `replay` of the
 //! stage on its slots says how much that is.
+//!
+//! One rule needs other runs than the one diagnosed: `regression` holds the
+//! summary of a run ([`RunSummary`]) against those of earlier ones.
 
 mod about;
 mod blocked;
@@ -28,6 +31,7 @@ mod replay;
 mod rounded;
 mod rules;
 mod run_numbers;
+pub mod settings;
 mod stage_numbers;
 mod steps;
 mod summary;
@@ -57,7 +61,10 @@ pub use numbers::{Diagnosis, IoPerCore, RunNumbers, StageNumbers};
 pub use plots::{CoresOverTime, Plots, TaskProfile};
 pub use price::{Price, price};
 pub use regression::{Baseline, Judgement, judge, with_regression};
-pub use summary::RunSummary;
+pub use summary::{
+    CoresSummary, DataSummary, FindingSummary, PlanSummary, RunSummary, SettingSummary,
+    StageSummary, TimeSummary,
+};
 pub use time_split::{BlockedBy, TimePart, TimeSplit};
 pub use what_if::{Scenario, WhatIf};
 pub use without_run::add_driver_out_of_memory;

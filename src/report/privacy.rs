@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use crate::texts::CallSite;
+
 /// Whether a report shows texts of users. Literals in them may be secrets, so
 /// by default it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,19 +241,8 @@ pub fn call_site(name: &str, texts: Texts) -> Option<String> {
     if texts.are_shown() {
         return Some(cut(name, 200)).filter(|name| !name.trim().is_empty());
     }
-    let (operation, place) = name.split_once(" at ")?;
-    let file = place.rsplit(['/', '\\']).next()?;
-    let (file, line) = file.rsplit_once(':')?;
-    let word = |text: &str, marks: &[char]| {
-        !text.is_empty()
-            && text.len() <= 60
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(&c))
-    };
-    let fits = word(operation, &['_', '$'])
-        && word(file, &['_', '$', '-', '.', '<', '>'])
-        && file.contains(['.', '<'])
-        && line.chars().all(|c| c.is_ascii_digit());
-    fits.then(|| plain(&format!("{operation} at {file}:{line}")))
+    let CallSite { operation, file, line } = CallSite::of(name)?;
+    Some(plain(&format!("{operation} at {file}:{line}")))
 }
 
 /// A plan node's name. Of scans and commands Spark puts table, path or query

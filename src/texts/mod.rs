@@ -4,12 +4,14 @@
 //!
 //! Pure: a text or a reader in, the model out, every line and list bounded.
 
+mod call_site;
 pub mod driver_log;
 pub mod explain;
 mod explain_details;
 mod explain_merge;
 mod log_line;
 
+pub use call_site::CallSite;
 pub use explain_merge::{add_details, add_text};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! time, and what comes of it is printed here as it comes, in the order given:
 //! however many logs there are, only a few are in memory.
 
+mod earlier;
 mod in_order;
 mod narrow;
 mod plan;
@@ -24,10 +25,11 @@ use clap::{Args, ValueEnum};
 use super::{Colour, Common, Outcome};
 use crate::diagnose::Severity;
 use crate::report::{Colours, Diagnosed, Texts};
+use earlier::Earlier;
 use plan::Wanted;
 use print::{Out, Style};
 use progress::Progress;
-use read::Work;
+use read::{Read, Work};
 use select::SqlFlags;
 use session::Session;
 use texts::TextFlags;
@@ -54,6 +56,11 @@ pub struct Diagnose {
     #[arg(long, value_name = "N",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     latest: Option<usize>,
+    /// Earlier runs, in the same forms as PATH_OR_URL: a run that took longer
+    /// than those of its name usually do gets the finding `regression`;
+    /// repeatable
+    #[arg(long, value_name = "PATH_OR_URL")]
+    baseline: Vec<String>,
     /// text for a terminal, markdown for an issue or a wiki, html for one page
     /// that needs nothing else, json for a program (docs/diagnose-json.md)
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -169,6 +176,7 @@ impl Diagnose {
             }
         }
         session.progress.end();
+        let earlier = Earlier::read(&self.baseline, &mut session);
         if work.is_empty() {
             let alone = session.texts.alone(&session.cluster, &session.progress);
             let text =
@@ -190,7 +198,10 @@ impl Diagnose {
             fail_on: self.fail_on,
         };
         let mut out = Out::new(self.output.as_deref())?;
-        let read = |work: Work| work.read(&wanted.app_ids, &session);
+        let read = |work: Work| -> Vec<anyhow::Result<Read>> {
+            let runs = work.read(&wanted.app_ids, &session).into_iter();
+            runs.map(|run| run.map(|run| earlier.hold(run, &session.config))).collect()
+        };
         let mut seen = in_order::in_order(work, threads, read, |results| {
             let mut results = results.flatten();
             let Some(choice) = &choice else {
@@ -200,6 +211,7 @@ impl Diagnose {
                 narrow::narrow(&mut results, choice, &wanted, style.texts, &session.progress);
             print::print(&mut narrowed.into_iter(), &wanted, style, &mut out, &session.progress)
         })?;
+        seen.unread |= earlier.unread;
         for wanted in &self.app_ids {
             if !seen.app_ids.contains(wanted) {
                 seen.unread = true;

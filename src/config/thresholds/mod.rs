@@ -65,4 +65,5 @@ pub struct Thresholds {
     pub full_scan: FullScan,
     pub repeated_subplan: RepeatedSubplan,
     pub streaming_behind: StreamingBehind,
+    pub regression: Regression,
 }

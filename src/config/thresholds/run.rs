@@ -144,3 +144,43 @@ impl Default for Configuration {
         Self { enabled: true }
     }
 }
+
+/// When a run is slower than runs of its name used to be. 3.5 spreads are the
+/// limit of Iglewicz and Hoaglin's modified z-score (NIST/SEMATECH e-Handbook
+/// of Statistical Methods, 1.3.5.17); the other numbers are our judgement:
+/// durations of recurring jobs vary by 10 to 20 % without a reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Regression {
+    pub enabled: bool,
+    /// It is held against so many of the latest comparable runs ...
+    pub runs: usize,
+    /// ... where there are at least so many.
+    pub at_least: usize,
+    /// Duration / median from which it fires ...
+    pub ratio: f64,
+    /// ... and so many deviations (1.4826 x MAD) above the median.
+    pub spreads: f64,
+    /// A deviation is at least this share of the median ...
+    pub spread_ratio: f64,
+    /// ... and this long.
+    pub spread: Span,
+    /// Runs with up to so many times as much data, or as little, are
+    /// comparable.
+    pub data_ratio: f64,
+}
+
+impl Default for Regression {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            runs: 20,
+            at_least: 5,
+            ratio: 1.3,
+            spreads: 3.5,
+            spread_ratio: 0.05,
+            spread: Span::seconds(1),
+            data_ratio: 1.5,
+        }
+    }
+}

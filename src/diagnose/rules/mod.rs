@@ -72,13 +72,13 @@ use super::executor_memory;
 
 use super::{
     About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where, humane,
-    jobs, plan_text, replay, stage_numbers, steps, task_list, waiting,
+    jobs, plan_text, regression, replay, stage_numbers, steps, task_list, waiting,
 };
 
 /// A rule: what it says about itself, and how it looks.
 pub(super) type Entry = (&'static About, fn(&Context<'_>, &mut Vec<Draft>));
 
-/// All of them. The order decides which of two equal findings comes first,
+/// All that look at one run. The order decides which of two equal findings comes first,
 /// and a rule may look at the drafts of those before it.
 pub(super) const ALL: [Entry; 35] = [
     (&job_failed::ABOUT, job_failed::find),
@@ -119,7 +119,8 @@ pub(super) const ALL: [Entry; 35] = [
     (&idle_cores::ABOUT, idle_cores::find),
 ];
 
+/// What a rule says about itself; also of the one that looks at several runs.
 pub(super) fn about(rule: Rule) -> &'static About {
-    let found = ALL.iter().find(|(about, _)| about.rule == rule);
-    found.map_or(&data_skew::ABOUT, |(about, _)| about)
+    let mut all = ALL.iter().map(|(about, _)| *about).chain([&regression::ABOUT]);
+    all.find(|about| about.rule == rule).unwrap_or(&data_skew::ABOUT)
 }

@@ -302,7 +302,7 @@ catalogue! {
         "Bytes that runs of this name read from storage or cache";
     NameOutput, "spark_application_runs_output_bytes_total", "spark.application.runs_output", Counter, Bytes, Name, [], 1, Experimental,
         "Bytes that runs of this name wrote to storage";
-    NameFindings, "spark_application_runs_with_finding_total", "spark.application.runs_with_finding", Counter, Things("{run}"), Name, ["rule"], 35, Experimental,
+    NameFindings, "spark_application_runs_with_finding_total", "spark.application.runs_with_finding", Counter, Things("{run}"), Name, ["rule"], 36, Experimental,
         "Runs of this name in which the rule found something, whatever its severity; a rule has its series once it found something";
     NameLastRun, "spark_application_runs_last_end_timestamp_seconds", "spark.application.runs_last_end_timestamp", Gauge, Seconds, Name, [], 1, Stable,
         "When the latest run of this name ended, in seconds since the epoch, by the driver's clock; of a run that was lost, the latest moment its data speaks of";
@@ -384,8 +384,8 @@ catalogue! {
         "Size of the store: its file or tables, or what its runs take in memory, as of the last look";
     StorageForgotten, "spark_exporter_storage_runs_forgotten_total", "spark_exporter.storage.runs_forgotten", Counter, Things("{run}"), Daemon, [], 1, Experimental,
         "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
-    NamesOverflowed, "spark_exporter_app_names_overflowed_total", "spark_exporter.app_names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
-        "Runs added up under app_name _other, since there were as many names as limits.app_names allows";
+    NamesOverflowed, "spark_exporter_names_overflowed_total", "spark_exporter.names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
+        "Runs added up under app_name _other, because there were limits.app_names names already";
     SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 8, Stable,
         "Series left out of snapshots by reason, added up over snapshots";
     Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,

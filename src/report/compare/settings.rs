@@ -4,65 +4,15 @@
 use std::collections::BTreeSet;
 
 use super::{Setting, Values};
+use crate::diagnose::settings;
 use crate::model::Configuration;
 use crate::report::privacy::redacted;
-
-/// They differ between any two runs and explain nothing.
-const NOISE: [&str; 16] = [
-    "spark.app.id",
-    "spark.app.name",
-    "spark.app.startTime",
-    "spark.app.submitTime",
-    "spark.app.attempt.id",
-    "spark.app.initial.",
-    "spark.driver.host",
-    "spark.driver.port",
-    "spark.driver.appUIAddress",
-    "spark.ui.",
-    "spark.blockManager.port",
-    "spark.executor.id",
-    "spark.yarn.app.id",
-    "spark.org.apache.hadoop.yarn.server.webproxy.",
-    "spark.kubernetes.driver.pod.name",
-    "spark.repl.class.",
-];
-
-/// Beginnings of keys whose values are numbers, sizes, times, yes or no, or
-/// classes of Spark's own.
-const SAFE: [&str; 26] = [
-    "spark.cores.max",
-    "spark.default.parallelism",
-    "spark.driver.cores",
-    "spark.driver.maxResultSize",
-    "spark.driver.memory",
-    "spark.dynamicAllocation.",
-    "spark.executor.cores",
-    "spark.executor.heartbeatInterval",
-    "spark.executor.instances",
-    "spark.executor.memory",
-    "spark.executor.pyspark.memory",
-    "spark.io.compression.",
-    "spark.locality.wait",
-    "spark.memory.",
-    "spark.network.timeout",
-    "spark.rdd.compress",
-    "spark.scheduler.mode",
-    "spark.serializer",
-    "spark.shuffle.",
-    "spark.speculation",
-    "spark.sql.adaptive.",
-    "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.files.",
-    "spark.sql.shuffle.partitions",
-    "spark.sql.inMemoryColumnarStorage.",
-    "spark.task.",
-];
 
 /// The settings of both that differ, by key.
 pub(super) fn differing(a: &Configuration, b: &Configuration, values: Values) -> Vec<Setting> {
     let keys: BTreeSet<&str> = a.iter().chain(b.iter()).map(|(key, _)| key).collect();
     keys.into_iter()
-        .filter(|key| !NOISE.iter().any(|noise| is_at(key, noise)) && a.get(key) != b.get(key))
+        .filter(|key| !settings::is_noise(key) && a.get(key) != b.get(key))
         .map(|key| {
             let (in_a, in_b) = (a.get(key), b.get(key));
             let shown =
@@ -80,19 +30,9 @@ pub(super) fn differing(a: &Configuration, b: &Configuration, values: Values) ->
         .collect()
 }
 
-/// The key itself or, of one that ends in a dot, what begins so.
-fn is_at(key: &str, at: &str) -> bool {
-    if at.ends_with('.') { key.starts_with(at) } else { key == at }
-}
-
 fn is_shown(key: &str, value: &str, values: Values) -> bool {
     match values {
-        Values::Safe => {
-            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '%');
-            SAFE.iter().any(|safe| key.starts_with(safe))
-                && value.len() <= 80
-                && value.chars().all(plain)
-        }
+        Values::Safe => settings::is_plain(key, value),
         // Spark redacts by key, and secrets slip through: in options of JVMs
         // and URLs.
         Values::All => {

@@ -172,7 +172,7 @@ fn layer(finding: &Finding, run: View<'_>) -> &'static str {
         (Rule::IoBound, _) => "disk and network",
         (Rule::Partitioning, _) => "partitioning",
         (Rule::SchedulingDelay, _) => "scheduling",
-        (Rule::ColdStart, _) => "start of executors",
+        (Rule::ColdStart, _) | (Rule::Regression, Some(Cause::NoExecutors)) => "start of executors",
         (Rule::DriverGap, _) => "planning and the driver",
         (Rule::ApplicationIdle | Rule::IdleCores, _) => "unused resources",
         (Rule::StuckStage, _) => "a stage that stands still",
@@ -192,6 +192,7 @@ fn layer(finding: &Finding, run: View<'_>) -> &'static str {
         (Rule::SmallFilesWritten, _) => "writing",
         (Rule::RepeatedSubplan, _) => "work that is done twice",
         (Rule::StreamingBehind, _) => "the stream's intake",
+        (Rule::Regression, _) => "what changed since earlier runs",
     }
 }
 
