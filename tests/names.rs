@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::plain_log;
 use common::real::{daemon, until};
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The recorded run under another name and id.
 fn named(name: &str, id: &str) -> String {
