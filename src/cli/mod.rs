@@ -86,7 +86,7 @@ pub enum Command {
         file: PathBuf,
         /// Also say what applications of this name become (names.rules);
         /// repeatable
-        #[arg(long = "app-name", value_name = "NAME")]
+        #[arg(long = "app-name", value_name = "NAME", allow_hyphen_values = true)]
         app_names: Vec<String>,
     },
 }

@@ -32,7 +32,9 @@ const LONG_NUMBER: usize = 10;
 const LONG_HASH: usize = 12;
 
 /// Words before a trailing number that say it is no number of a run.
-const NAMING_WORDS: [&str; 21] = [
+const NAMING_WORDS: [&str; 23] = [
+    "top",
+    "zip",
     "tenant",
     "customer",
     "client",
@@ -63,7 +65,7 @@ struct Patterns {
     only_id: Regex,
     /// Dates with times and what announces them (`dt=`, `scheduled__`).
     dates: Regex,
-    /// Hexadecimal words, and numbers.
+    /// Hexadecimal words, and numbers, also with a fraction.
     hex: Regex,
     /// `run-17`, `#17`: the number goes.
     run_numbers: Regex,
@@ -84,21 +86,31 @@ impl Patterns {
         let (month1, day1) = ("(?:1[0-2]|0?[1-9])", "(?:3[01]|[12][0-9]|0?[1-9])");
         let name = "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|\
                     aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)";
+        let weekday = "(?:mon|tue|wed|thu|fri|sat|sun)(?:day|s?day|nesday|rsday|urday)?,? ";
         let time = "(?:[01][0-9]|2[0-3])(?:[-:.h ]?[0-5][0-9](?:[-:.m ]?[0-5][0-9](?:[.,-]?[0-9]{1,9})?)?)?\
-                    (?: ?z| ?utc| ?gmt| ?[-+][0-9]{2}[-:]?[0-9]{2})?";
+                    (?: ?z)?(?: ?(?:utc|gmt))?(?: ?[-+][0-9]{2}[-:]?[0-9]{2})?";
+        let clock = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.,][0-9]{1,9})?";
         let compact = format!("20[0-9]{{2}}{month}{day}");
+        // One separator throughout: `2.13-2026` is no date.
+        let year_first = ["-", r"\.", "/", " "].map(|s| format!("{year}{s}{month1}{s}{day1}"));
+        let year_last = ["-", r"\.", "/"]
+            .map(|s| format!("{day1}{s}{month1}{s}{year}|{month1}{s}{day1}{s}{year}"));
         let dated = format!(
-            "{year}[-./ ]{month1}[-./ ]{day1}|{compact}|{day1}[-./]{month1}[-./]{year}|\
-             {month1}[-./]{day1}[-./]{year}|(?:{day}[-./ ]?)?{name}[-./ ]{{0,2}}{year}|\
-             {year}[-./ ]?{name}(?:[-./ ]?{day})?|{name}[-. ]{day1}(?:, ?| |-){year}"
+            "{}|{}|(?:{weekday})?(?:(?:{day}[-./ ]?)?{name}[-./ ]{{0,2}}{year}|\
+             {year}[-./ ]?{name}(?:[-./ ]?{day})?|{name}[-. ]{day1}(?:, ?| |-){year})|\
+             {weekday}{name} {{1,2}}{day1} {clock}(?: [a-z]{{2,4}})? {year}",
+            year_first.join("|"),
+            year_last.join("|"),
         );
-        let moment = format!("(?:{dated})(?:(?:t|[-. /:]{{1,2}}t?)?{time})?");
+        let before_time = "(?:t|[-. /:]{1,2}t?)";
+        // Digits run together only where the date's do.
+        let moment =
+            format!("(?:{compact}(?:{before_time}?{time})?|(?:{dated})(?:{before_time}{time})?)");
         // Without a day: a month, a week, a quarter, a day of the year.
         let period = format!(
             "{year}[-./]?w[0-5][0-9](?:-?[1-7])?|{year}[-./]?q[1-4]|{year}[-./]{month}|\
              20[1-5][0-9]{month}|{year}-[0-3][0-9]{{2}}"
         );
-        let clock = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.,][0-9]{1,9})?";
         let key = "(?:(?:run|logical|execution|exec|process|processing|business|batch|load|partition|\
                    event|start|end|report|snapshot|cob|ingest)-?)?(?:dt|ds|date|day|ts|time|timestamp)|\
                    as-?of|cob|hour|minute|month|year|week";
@@ -113,7 +125,7 @@ impl Patterns {
             dates: regex(&format!(
                 r"(?:\b{{start-half}}(?:(?:{airflow}--|(?:{key}) ?[=:] ?)?(?:{moment}|{period}|{clock})|(?:{key})=[0-9]{{1,4}})|[a-z](?<glued>{compact}(?:t?{time})?|20[0-9]{{2}}-{month}-{day}(?:[t-]{time})?))\b{{end-half}}"
             )),
-            hex: regex(r"\b{start-half}[0-9a-f]{8,}\b{end-half}"),
+            hex: regex(r"\b{start-half}(?:[0-9]{10,}\.[0-9]{1,9}|[0-9a-f]{8,})\b{end-half}"),
             run_numbers: regex(
                 r"\b{start-half}(?:(?:run|attempt|retry|try|build|execution|session)(?:-?(?:id|no|nr|number))?(?:[-:=. ]|[-: ]#)(?<number>[0-9]+)|#[0-9]+)\b{end-half}",
             ),
@@ -188,6 +200,7 @@ fn hashes(shadow: &str) -> Vec<Range<usize>> {
 
 fn is_hash(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    // One with a point is long enough before it.
     if letters == 0 {
         return word.len() >= LONG_NUMBER;
     }
@@ -299,6 +312,11 @@ mod tests {
             ("2026-11-29_03-00-00.123_report", "report"),
             ("report 29 Nov 2026", "report"),
             ("report-nov-2026", "report"),
+            ("report Sun Nov 29 03:00:00 UTC 2026", "report"),
+            ("report Sunday, 29 November 2026 03:00:00 GMT+0100", "report"),
+            ("report Sun Nov 29 2026 03:00:00 GMT+0100", "report"),
+            ("1764390000.123 report", "report"),
+            ("report_1764390000.123456", "report"),
             ("report-29NOV2026", "report"),
             ("Report Nov 29, 2026", "Report"),
             ("orders-2026-W48", "orders"),
@@ -346,6 +364,10 @@ mod tests {
             ("etl-app-20261129034512-0003", "etl"),
             ("Bestellungen für 2026-11-29", "Bestellungen für"),
             ("注文-2026-11-29", "注文"),
+            // Neither the version nor a part of it is a date.
+            ("load-1.2.20261129", "load-1.2"),
+            ("scala-2.13-2026", "scala-2.13"),
+            ("kafka_0.10_2026-11-29", "kafka_0.10"),
             ("a-2026-11-29-1b4e28ba-2fa1-11d2-883f-0016d3cca427-5f3c9a1e2b7d-b", "a-b"),
         ] {
             assert_eq!(rewritten(name), expected, "{name}");
@@ -416,6 +438,10 @@ mod tests {
             "spark-application",
             "manual__load",
             "scheduled",
+            "load-1.2.20261129x",
+            "scala-2.13",
+            "top-1000",
+            "us-zip-90210",
             "-x-",
             "42",
             "_other",

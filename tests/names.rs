@@ -1,0 +1,89 @@
+//! The daemon knows jobs by their names: runs whose names differ by a date are
+//! one name on every series, by the operator's rules or the default ones, and
+//! what they cost stands beside them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::plain_log;
+use common::real::{daemon, until};
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// The recorded run under another name and id.
+fn named(name: &str, id: &str) -> String {
+    let log = plain_log("executor_idle_removed/4.3.0");
+    let start = log.lines().find(|line| line.contains("SparkListenerApplicationStart")).unwrap();
+    let mut event: serde_json::Value = serde_json::from_str(start).unwrap();
+    event["App Name"] = name.into();
+    event["App ID"] = id.into();
+    // A reader tells events by the beginning of their lines.
+    let event = event.to_string();
+    let kind = "{\"Event\":\"SparkListenerApplicationStart\",";
+    let rest = event[1..].replace("\"Event\":\"SparkListenerApplicationStart\",", "");
+    log.replace(start, &format!("{kind}{rest}"))
+}
+
+#[tokio::test]
+async fn runs_of_a_job_have_one_name_and_a_price() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    for (name, id) in [
+        ("orders-2026-11-28", "app-1"),
+        ("orders_20261129T0300", "app-2"),
+        ("export-customer-17", "app-3"),
+        ("app-20261129034512-0003", "app-4"),
+        ("load password=hunter2", "app-5"),
+    ] {
+        std::fs::write(logs.join(id), named(name, id)).unwrap();
+    }
+    let config = folder.path().join("config.yml");
+    let text = format!(
+        "clusters: [{{name: c, event_log_dirs: ['{}']}}]\nintervals: {{event_log_dir: 1s}}\n\
+         names:\n  rules:\n  - {{pattern: '(.+)-customer-\\d+', replacement: '$1'}}\n\
+         prices: {{core_hour: 3600, gib_hour: 0, currency: EUR}}\n",
+        logs.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let (mut exporter, address) = daemon(&["--config.file", config.to_str().unwrap()]);
+    let text = until(&format!("{address}/metrics"), SOON, |text| {
+        let by_name = text.matches("spark_application_runs_last_end_timestamp_seconds{").count();
+        (text.matches("spark_application_info{").count() == 5 && by_name == 4)
+            .then(|| text.to_owned())
+    })
+    .await;
+    let of_runs = |name: &str| {
+        let label = format!("app_name=\"{name}\"");
+        let infos = text.lines().filter(|line| line.starts_with("spark_application_info{"));
+        infos.filter(|line| line.contains(&label)).count()
+    };
+    for (name, runs) in
+        [("orders", 2), ("export", 1), ("_unnamed", 1), ("load password=<redacted>", 1)]
+    {
+        assert_eq!(of_runs(name), runs, "{name}");
+        let labels = format!("{{spark_cluster=\"c\",app_name=\"{name}\"");
+        for series in [
+            "spark_application_runs_last_end_timestamp_seconds",
+            "spark_application_runs_duration_seconds_count",
+        ] {
+            let found = text.lines().filter(|line| line.starts_with(&format!("{series}{labels}")));
+            assert_eq!(found.count(), 1, "{series} of {name}");
+        }
+    }
+    assert!(!text.contains("hunter2"));
+
+    // A core-second for 1 EUR: the cost is what was bought.
+    let value = |series: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(series));
+        line.unwrap_or_else(|| panic!("no {series}")).trim().parse().unwrap()
+    };
+    let run = "spark_cluster=\"c\",app_id=\"app-1\",attempt_id=\"\"";
+    let bought = value(&format!("spark_application_bought_core_seconds{{{run}}}"));
+    let cost = value(&format!("spark_application_cost{{{run},currency=\"EUR\"}}"));
+    assert!(bought > 10.0 && (cost - bought).abs() < 1e-6, "{cost} is not {bought}");
+    assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
+}
