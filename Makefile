@@ -33,6 +33,7 @@ test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
 	cargo test --locked --all-features --no-fail-fast
 	cargo test --locked --test cli  # without the features, as `make demo` builds it
+	cargo test --locked --test store without_the_feature
 
 bench: ## The figures of benches/README.md, as ratios in one run
 	EVENT_LOGS=$$(benches/make_many_tasks) \

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "store/command_line.rs"]
+mod command_line;
 #[path = "store/files.rs"]
 mod files;
 #[path = "store/killed.rs"]

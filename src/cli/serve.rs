@@ -52,7 +52,7 @@ pub struct Serve {
     #[arg(long = "storage.retention.time", value_name = "SPAN")]
     store_retention: Option<Span>,
     /// Size of all runs in the store beyond which the oldest are forgotten
-    /// [default: no limit]
+    /// [default: no limit; 64MiB in memory]
     #[arg(long = "storage.retention.size", value_name = "SIZE")]
     store_size: Option<Size>,
     /// error, warn, info, debug or trace

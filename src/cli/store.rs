@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::Outcome;
 use super::serve::parsed;
-use crate::config::{Config, Secret, Storage, StoreUrl};
+use crate::config::{Config, Secret, Storage, StoreUrl, TlsConfig};
 use crate::store::{self, Backend};
 
 /// Where the store is.
@@ -57,6 +57,7 @@ impl StoreFlags {
             storage.path.clone_from(&self.path);
             storage.url = None;
             storage.password_file = None;
+            storage.tls_config = TlsConfig::default();
         }
         if self.password_file.is_some() {
             storage.password_file.clone_from(&self.password_file);

@@ -57,7 +57,7 @@ pub struct StorageRetention {
     /// From a run's end, or from when it was read, whichever is later.
     pub time: Span,
     /// Of all runs; beyond it the oldest are forgotten. No limit where not
-    /// set.
+    /// set, but for 64 MiB in memory.
     pub size: Option<Size>,
 }
 

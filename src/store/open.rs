@@ -7,6 +7,9 @@ use super::embedded::Embedded;
 use super::{Backend, Keep, Store, StoreError};
 use crate::config::{Size, Storage, StoreUrl};
 
+/// Of runs in memory alone, where the operator sets no limit.
+const IN_MEMORY: Size = Size::mib(64);
+
 /// Opens the store that `storage` names, making it where nothing is; in memory
 /// where it names none. `names`: of so many the totals are kept
 /// (`limits.app_names`). `runtime`: on which connections to a server live; call
@@ -19,7 +22,9 @@ pub fn open(storage: &Storage, names: usize, runtime: &Handle) -> Result<Store, 
         (None, None) => Box::new(Embedded::in_memory(now)?),
     };
     let retention = &storage.retention;
-    let keep = Keep { time: retention.time.get(), size: retention.size.map(Size::bytes), names };
+    let in_memory = storage.url.is_none() && storage.path.is_none();
+    let size = retention.size.or(in_memory.then_some(IN_MEMORY)).map(Size::bytes);
+    let keep = Keep { time: retention.time.get(), size, names };
     Ok(Store::new(backend, keep))
 }
 

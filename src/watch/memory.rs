@@ -38,6 +38,8 @@ const MOST_PENDING: usize = 10_000;
 const RETRY: Duration = Duration::from_secs(15);
 /// Between two looks at what is to be settled and forgotten.
 const TIDY_EVERY: Duration = Duration::from_mins(1);
+/// Between two looks at how large the store is.
+const MEASURE_EVERY: Duration = Duration::from_secs(10);
 /// Other daemons may share the store: their totals are looked at so often.
 const REFRESH_EVERY: Duration = Duration::from_secs(30);
 /// Writing and judging go on for so long between two publications.
@@ -70,6 +72,7 @@ struct Inner {
     totals: BTreeMap<NameKey, Totals>,
     refreshed: Option<Instant>,
     tidied: Option<Instant>,
+    measured: Option<Instant>,
     /// Names of running applications that the store does not know, with when
     /// they were seen first: their series stand at 0 from then on.
     expected: BTreeMap<NameKey, i64>,
@@ -256,6 +259,7 @@ impl Memory {
     ) -> Result<bool, StoreError> {
         let written = self.write(store, begun)?;
         self.tidy(store, registry)?;
+        self.measure(store)?;
         self.refresh(store, registry, written)?;
         self.judge(store, registry, begun)?;
         let inner = self.inner();
@@ -309,8 +313,7 @@ impl Memory {
         };
         let overflowed = |record: RunRecord| record.total_name == OVERFLOW_NAME;
         if is_full && store.find(key)?.is_some_and(overflowed) {
-            let (run, app_name) = (key.id.to_string(), name.app_name.clone());
-            NameOverflowed { run, app_name, limit }.emit(&self.telemetry);
+            NameOverflowed { runs: 1 }.emit(&self.telemetry);
         }
         Ok(())
     }
@@ -328,6 +331,14 @@ impl Memory {
             self.inner().refreshed = None;
         }
         RunsForgotten { count: forgotten as u64 }.emit(&self.telemetry);
+        Ok(())
+    }
+
+    fn measure(&self, store: &Store) -> Result<(), StoreError> {
+        if self.inner().measured.is_some_and(|at| at.elapsed() < MEASURE_EVERY) {
+            return Ok(());
+        }
+        self.inner().measured = Some(Instant::now());
         let size = store.backend().size()?;
         let bytes = size.total_bytes.unwrap_or(size.run_bytes);
         StorageSize { runs: size.runs, names: size.names, bytes }.emit(&self.telemetry);
@@ -387,6 +398,7 @@ impl Memory {
             NameView {
                 name: name.clone(),
                 totals,
+                currency: currency.clone(),
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,

@@ -32,7 +32,7 @@ pub use registry::{Held, Offer, Reading, Registry, Room};
 use self::memory::Memory;
 use self::registry::locked;
 use crate::config::{Cluster, Config, ServerUrl};
-use crate::diagnose::{Diagnosis, diagnose, price};
+use crate::diagnose::{Diagnosis, diagnose};
 use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
@@ -190,7 +190,7 @@ impl Watcher {
         let name = app_name(&application.name, &self.config.names, &self.config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
-        let stored = finished.then(|| self.stored(&application, &diagnosis, &name, log));
+        let stored = finished.then(|| Self::stored(&application, &diagnosis, &name, log));
         let application = Arc::new(slim(application));
         let now = Timestamp::now();
         // When a run that was read before was first read.
@@ -233,13 +233,12 @@ impl Watcher {
     }
 
     fn stored(
-        &self,
         application: &Application,
         diagnosis: &Diagnosis,
         name: &str,
         log: Option<LogSeen>,
     ) -> StoredRun {
-        let cost = price(application, &diagnosis.totals, &self.config.prices);
+        let cost = diagnosis.price.as_ref().map(|price| price.amount);
         StoredRun::of(application, diagnosis, name, cost, log)
     }
 
@@ -248,7 +247,7 @@ impl Watcher {
     fn remember(&self) -> bool {
         let given_up = self.registry().take_given_up();
         for held in given_up {
-            let run = self.stored(&held.application, &held.diagnosis, &held.name, None);
+            let run = Self::stored(&held.application, &held.diagnosis, &held.name, None);
             self.memory.remember(RunKey::of(&held.application), run);
         }
         self.memory.work(&self.registry)

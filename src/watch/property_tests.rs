@@ -195,11 +195,9 @@ proptest! {
             }
         }
         // What was not written before a kill is shown again by its source.
-        for run in 0..RUNS.len() {
-            if ended[run] {
-                world.happen(Event::History(run));
-                world.happen(Event::LogEnds(run));
-            }
+        for (run, _) in ended.iter().enumerate().filter(|(_, ended)| **ended) {
+            world.happen(Event::History(run));
+            world.happen(Event::LogEnds(run));
         }
         world.happen(Event::Write);
         // Nothing is left to be written, and no second daemon holds the file.
@@ -211,11 +209,9 @@ proptest! {
         let mut expected: BTreeMap<(String, State), u64> = BTreeMap::new();
         let names = ["orders", "orders", "ledger", "ledger", "stock"];
         let mut sure = 0;
-        for run in 0..RUNS.len() {
-            if ended[run] {
-                *expected.entry((names[run].to_owned(), RUNS[run].4)).or_default() += 1;
-                sure += 1;
-            }
+        for (run, _) in ended.iter().enumerate().filter(|(_, ended)| **ended) {
+            *expected.entry((names[run].to_owned(), RUNS[run].4)).or_default() += 1;
+            sure += 1;
         }
         let totals = store.totals().unwrap();
         let of = |name: &str, state| {

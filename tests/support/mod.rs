@@ -303,6 +303,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
         last_end_ms: Some(at(75).as_millisecond()),
         last_success_ms: Some(at(75).as_millisecond() - 86_400_000),
         last_duration_ms: Some(75_250),
+        ..Totals::default()
     };
     NameView {
         currency: Some("EUR".into()),
@@ -312,7 +313,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
             spread: Duration::from_millis(2_500),
         }),
         regression_ratio: Some(1.5),
-        success_interval: Some(Duration::from_secs(86_400)),
+        success_interval: Some(Duration::from_hours(24)),
         ..NameView::new(name, totals)
     }
 }

@@ -1,6 +1,6 @@
 //! The store: what it holds, and its troubles.
 
-use tracing::{debug, error, info, trace};
+use tracing::{debug, error, info, trace, warn};
 
 use crate::telemetry::Telemetry;
 use crate::telemetry::counters::add;
@@ -17,12 +17,13 @@ pub struct StorageOpened {
 impl StorageOpened {
     pub fn emit(self, telemetry: &Telemetry) {
         let Self { place, runs, names } = self;
-        match place {
-            Some(place) => info!(place, runs, names, "store opened"),
-            None => info!(
+        if let Some(place) = place {
+            info!(place, runs, names, "store opened");
+        } else {
+            info!(
                 "totals, baselines and which runs were counted are kept in memory and begin anew \
                  at each start: give --storage.path FILE to keep them"
-            ),
+            );
         }
         let mut counters = telemetry.counters();
         counters.storage.up = true;
@@ -46,11 +47,12 @@ impl StorageFailed {
     pub fn emit(self, telemetry: &Telemetry) {
         let Self { reason, message, told } = self;
         if told {
-            debug!(reason, message, "store still unusable");
+            debug!(reason, error = message, "store still in trouble");
         } else {
             error!(
                 reason,
-                message, "store in trouble: runs wait to be counted, series by name are left out"
+                error = message,
+                "store in trouble: runs wait to be counted, series by name are left out"
             );
         }
         let mut counters = telemetry.counters();
@@ -104,5 +106,34 @@ impl RunsForgotten {
         }
         debug!(count, "runs forgotten");
         telemetry.counters().runs_forgotten += count;
+    }
+}
+
+/// Runs of names beyond `limits.app_names` were added up as `_other`.
+#[derive(Debug)]
+pub struct NameOverflowed {
+    pub runs: u64,
+}
+
+impl NameOverflowed {
+    pub fn emit(self, telemetry: &Telemetry) {
+        let Self { runs } = self;
+        if runs == 0 {
+            return;
+        }
+        let mut counters = telemetry.counters();
+        let is_first = counters.names_overflowed == 0;
+        counters.names_overflowed += runs;
+        drop(counters);
+        // It changes what totals mean, so once it is said aloud.
+        if is_first {
+            warn!(
+                runs,
+                "no room for another name: these runs, and later ones like them, are added up as \
+                 _other; raise limits.app_names, or join names by names.rules"
+            );
+        } else {
+            debug!(runs, "runs of names beyond limits.app_names");
+        }
     }
 }
