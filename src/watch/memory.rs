@@ -402,7 +402,6 @@ impl Memory {
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,
-                currency: currency.clone(),
             }
         };
         let known = inner.totals.iter().map(|(name, totals)| view(name, totals.shown(now_ms)));

@@ -302,7 +302,7 @@ catalogue! {
         "Bytes that runs of this name read from storage or cache";
     NameOutput, "spark_application_runs_output_bytes_total", "spark.application.runs_output", Counter, Bytes, Name, [], 1, Experimental,
         "Bytes that runs of this name wrote to storage";
-    NameFindings, "spark_application_runs_with_finding_total", "spark.application.runs_with_finding", Counter, Things("{run}"), Name, ["rule"], 35, Experimental,
+    NameFindings, "spark_application_runs_with_finding_total", "spark.application.runs_with_finding", Counter, Things("{run}"), Name, ["rule"], 36, Experimental,
         "Runs of this name in which the rule found something, whatever its severity; a rule has its series once it found something";
     NameLastRun, "spark_application_runs_last_end_timestamp_seconds", "spark.application.runs_last_end_timestamp", Gauge, Seconds, Name, [], 1, Stable,
         "When the latest run of this name ended, in seconds since the epoch, by the driver's clock; of a run that was lost, the latest moment its data speaks of";

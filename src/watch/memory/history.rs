@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::registry::{Registry, locked};
 use super::{Memory, WORK_FOR};
-use crate::diagnose::{Baseline, Finding, Judgement, RunSummary, judge, with_regression};
+use crate::diagnose::{Baseline, Finding, Judgement, Rule, RunSummary, judge, with_regression};
 use crate::store::{NameKey, RunKey, Store, StoreError, StoredRun};
 
 /// Runs of a name that are looked at: several times what a baseline is made
@@ -107,7 +107,7 @@ impl Memory {
 }
 
 fn known_finding(findings: &[Finding]) -> Option<&Finding> {
-    findings.iter().find(|finding| finding.rule.as_str() == "regression")
+    findings.iter().find(|finding| finding.rule == Rule::Regression)
 }
 
 /// The runs that began before this one and ended well, the latest first.
