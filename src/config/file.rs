@@ -117,7 +117,7 @@ pub struct Read {
     /// at from its cache.
     pub rest_fallback: bool,
     /// A log without an end whose driver wrote nothing for so long is not
-    /// taken to be running. Spark writes a log out when a job or stage ends
+    /// taken to be running: its run is lost. Spark writes a log out when a job or stage ends
     /// or an executor comes or goes, but task by task only as its buffers
     /// fill: an hour with none of these is a hung or dead driver, or one very
     /// long stage.

@@ -64,6 +64,15 @@ fn write_page(
              this list is not complete yet.</p>\n",
         );
     }
+    let storage = &counters.storage;
+    if !storage.up && counters.storage_failures.values().any(|count| *count > 0) {
+        writeln!(
+            page,
+            "<p class=\"note\">The store is in trouble (the log says why): {} to be counted, \
+             and what is known across runs is left out.</p>",
+            number(usize::try_from(storage.pending).unwrap_or(usize::MAX), "run waits")
+        )?;
+    }
     applications(page, runs)?;
     sources(page, counters)?;
     page.push_str("</main>\n</body>\n</html>\n");
