@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::fake_spark::{Answer, FakeSpark};
 use common::real::{daemon, get, prometheus, until};
 use common::recorded_server::{answer, folder};
-use common::{plain_log, recorded};
+use common::{plain_log, recorded, value};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -26,11 +26,6 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(&path, &target).unwrap();
         }
     }
-}
-
-/// The value of the series whose line begins so.
-fn value(text: &str, series: &str) -> Option<f64> {
-    text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
 }
 
 async fn ready(address: &str) {

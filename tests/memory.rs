@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::real::{Program, daemon, get, spark_script, until};
-use common::{log_text, moved, recorded};
+use common::{ended_now, log_text, recorded, value};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -29,10 +29,6 @@ fn family(text: &str, name: &str, labels: &[&str]) -> BTreeMap<Vec<String>, f64>
             (labels.iter().map(of).collect(), value.parse().unwrap())
         })
         .collect()
-}
-
-fn value(text: &str, series: &str) -> Option<f64> {
-    text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
 }
 
 /// Runs by (name, outcome), those at 0 left out.
@@ -59,25 +55,6 @@ fn stored(store: &Path) -> Vec<(String, String)> {
             Some((text(&run["app_id"]), text(&run["record"]["counted"])))
         })
         .collect()
-}
-
-/// A recorded log as one of a run that ended just now, with this id.
-fn ended_now(name: &str, id: &str) -> String {
-    let text = log_text(name);
-    let now = i64::try_from(
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis(),
-    )
-    .unwrap();
-    let end = timestamp_of(&text, "SparkListenerApplicationEnd");
-    let shift = now - end;
-    let old_id = text.split_once("\"App ID\":\"").unwrap().1.split_once('"').unwrap().0.to_owned();
-    moved(&text, shift).replace(&old_id, id)
-}
-
-fn timestamp_of(text: &str, event: &str) -> i64 {
-    let line = text.lines().find(|line| line.contains(event)).unwrap();
-    let event: serde_json::Value = serde_json::from_str(line).unwrap();
-    event["Timestamp"].as_i64().unwrap()
 }
 
 /// A restart reads no finished run again and shows the same totals at once;

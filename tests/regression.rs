@@ -4,12 +4,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
+use std::time::Duration;
 
+use common::real::{daemon, until};
 use spark_exporter::config::{Limits, Thresholds};
 use spark_exporter::diagnose::{
     Cause, Finding, FindingKind, Judgement, Rule, RunSummary, Severity, about, diagnose, judge,
@@ -121,8 +125,7 @@ fn the_finding_stands_in_the_diagnosis_and_promises_no_second_twice() {
     let diagnosis = diagnose(application, &Thresholds::default());
     let with = with_regression(&diagnosis, judgements[HOT].finding.clone());
     assert_eq!(with.findings.len(), diagnosis.findings.len() + 1);
-    let promised: std::time::Duration =
-        with.findings.iter().filter_map(|finding| finding.impact.wall).sum();
+    let promised: Duration = with.findings.iter().filter_map(|finding| finding.impact.wall).sum();
     assert!(promised <= application.duration().expect("a duration"), "{promised:?}");
     let skew = with.findings.iter().any(|finding| finding.rule == Rule::DataSkew);
     assert!(skew, "the finding that says what to do is there as well");
@@ -294,4 +297,60 @@ fn diagnose_holds_a_run_against_a_baseline() {
     assert!(!text.contains("comparable runs"), "{text}");
     let (status, _) = diagnose(&["--baseline", "no/such/folder"]);
     assert_eq!(status, Some(2));
+}
+
+/// The days and causes of `spark_finding{rule="regression"}` in a cluster.
+fn exported(metrics: &str, cluster: &str, days: &BTreeMap<String, String>) -> Vec<String> {
+    let label = |line: &str, name: &str| {
+        let value = line.split_once(&format!(",{name}=\"")).map(|(_, rest)| rest);
+        value.and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
+    };
+    let mut found: Vec<String> = metrics
+        .lines()
+        .filter(|line| line.starts_with(&format!("spark_finding{{spark_cluster=\"{cluster}\"")))
+        .filter(|line| line.contains("rule=\"regression\""))
+        .map(|line| format!("{} {}", days[&label(line, "app_id")], label(line, "cause")))
+        .collect();
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn the_daemon_says_the_same_whatever_order_it_reads_them_in() {
+    let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/history");
+    let at = |folder: &str| history.join(folder).display().to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.yml");
+    let text = format!(
+        "clusters:\n\
+         - name: newest\n  event_log_dirs: ['{}', '{}']\n\
+         - name: old\n  event_log_dirs: ['{}']\n",
+        at("nightly_etl/4.3.0"),
+        at("nightly_etl_later/4.3.0"),
+        at("nightly_etl/3.5.9")
+    );
+    std::fs::write(&config, text).expect("written");
+    let all = [newest().to_vec(), nights(&["nightly_etl/3.5.9"])].concat();
+    let days: BTreeMap<String, String> =
+        all.into_iter().map(|(day, application)| (application.id.app_id, day)).collect();
+    let (_daemon, address) = daemon(&["--config.file", config.to_str().expect("a path")]);
+    let metrics = format!("{address}/metrics");
+    let expected =
+        [format!("{HOT} "), format!("{WAITED} no_executors"), format!("{REVISED} plan_changed")];
+    let ratio = |metrics: &str, cluster: &str| -> Option<f64> {
+        let series = format!(
+            "spark_application_regression_ratio{{spark_cluster=\"{cluster}\",\
+             app_name=\"nightly-etl\"}} "
+        );
+        metrics.lines().find_map(|line| line.strip_prefix(&*series)?.parse().ok())
+    };
+    let (of_newest, of_old) = until(&metrics, Duration::from_mins(1), |metrics| {
+        let right = exported(metrics, "newest", &days) == expected
+            && exported(metrics, "old", &days) == ["07 settings_changed"];
+        ratio(metrics, "newest").zip(ratio(metrics, "old")).filter(|_| right)
+    })
+    .await;
+    // Of the newest run of the name, whatever it was held against when.
+    assert!(of_newest > 1.3, "{of_newest}");
+    assert!((0.7..1.3).contains(&of_old), "{of_old}");
 }

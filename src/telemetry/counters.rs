@@ -113,6 +113,8 @@ pub struct TelemetrySnapshot {
     pub applications_finished: u64,
     pub applications_expired: u64,
     pub identity_collisions: u64,
+    /// Runs whose name had no room: added up under `_other`.
+    pub names_overflowed: u64,
     /// By reason.
     pub series_dropped: BTreeMap<&'static str, u64>,
     pub storage: StorageStatus,
@@ -120,8 +122,6 @@ pub struct TelemetrySnapshot {
     pub storage_failures: BTreeMap<&'static str, u64>,
     /// Runs whose retention in the store is over.
     pub runs_forgotten: u64,
-    /// Runs added up under another name, since there were too many.
-    pub names_overflowed: u64,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.

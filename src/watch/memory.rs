@@ -313,7 +313,8 @@ impl Memory {
         };
         let overflowed = |record: RunRecord| record.total_name == OVERFLOW_NAME;
         if is_full && store.find(key)?.is_some_and(overflowed) {
-            NameOverflowed { runs: 1 }.emit(&self.telemetry);
+            let (run, app_name) = (key.id.to_string(), name.app_name.clone());
+            NameOverflowed { run, app_name, limit }.emit(&self.telemetry);
         }
         Ok(())
     }
@@ -398,10 +399,10 @@ impl Memory {
             NameView {
                 name: name.clone(),
                 totals,
-                currency: currency.clone(),
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,
+                currency: currency.clone(),
             }
         };
         let known = inner.totals.iter().map(|(name, totals)| view(name, totals.shown(now_ms)));

@@ -60,3 +60,27 @@ pub(crate) fn moved(text: &str, by: i64) -> String {
     let later = |found: &regex::Captures<'_>| (found[0].parse::<i64>().unwrap() + by).to_string();
     moment.replace_all(text, later).into_owned()
 }
+
+/// A recorded log as one of a run that ended just now, with this id.
+pub(crate) fn ended_now(name: &str, id: &str) -> String {
+    let text = log_text(name);
+    let now = i64::try_from(
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis(),
+    )
+    .unwrap();
+    let end = timestamp_of(&text, "SparkListenerApplicationEnd");
+    let shift = now - end;
+    let old_id = text.split_once("\"App ID\":\"").unwrap().1.split_once('"').unwrap().0.to_owned();
+    moved(&text, shift).replace(&old_id, id)
+}
+
+fn timestamp_of(text: &str, event: &str) -> i64 {
+    let line = text.lines().find(|line| line.contains(event)).unwrap();
+    let event: serde_json::Value = serde_json::from_str(line).unwrap();
+    event["Timestamp"].as_i64().unwrap()
+}
+
+/// The value of the series whose line begins so.
+pub(crate) fn value(text: &str, series: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+}

@@ -120,6 +120,11 @@ impl Program {
         self.end(within)
     }
 
+    /// Ends it as a crash does.
+    pub(crate) fn kill(&self) {
+        self.signal("-KILL");
+    }
+
     fn signal(&self, signal: &str) {
         let _ = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
     }

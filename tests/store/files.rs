@@ -232,6 +232,38 @@ fn looking_into_it_changes_nothing_not_even_after_a_crash() {
 }
 
 #[test]
+fn what_contradicts_itself_is_found_and_named() {
+    let place = File::new();
+    let store = place.store(keep());
+    for number in 0..20 {
+        let key = key(&format!("app-{number}"), 1);
+        store.record(&key, &run("etl", at(9)), at(0), at(9)).unwrap();
+    }
+    drop(store);
+    let database = redb::Database::open(&place.path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let by_end: TableDefinition<'_, (i64, &str, &str, &str, i64), ()> =
+        TableDefinition::new("by_end");
+    let end = at(9).as_millisecond();
+    let lost = (end, "production", "app-7", "", 1);
+    assert!(transaction.open_table(by_end).unwrap().remove(lost).unwrap().is_some());
+    let runs: TableDefinition<'_, (&str, &str, &str, i64), &[u8]> = TableDefinition::new("runs");
+    let odd = ("production", "app-3", "", 1);
+    transaction.open_table(runs).unwrap().insert(odd, &b"{}"[..]).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = open(&place.path).unwrap().check().unwrap_err();
+    for part in ["production/app-7", "the list by end", "production/app-3", "sum of all bytes"] {
+        assert!(error.is_unusable() && error.to_string().contains(part), "{part}: {error}");
+    }
+    // What can be read goes on being read.
+    let store = place.store(keep());
+    assert!(store.find(&key("app-7", 1)).unwrap().is_some());
+    let error = store.find(&key("app-3", 1)).unwrap_err();
+    assert!(error.to_string().contains("production/app-3"), "{error}");
+}
+
+#[test]
 fn much_that_is_forgotten_gives_its_space_back() {
     let place = File::new();
     let store = place.store(Keep { size: Some(1 << 20), ..keep() });

@@ -39,7 +39,7 @@ macro_rules! store_suite {
             the_same_id_with_another_start_is_another_run, an_unknown_start_is_the_only_run,
             everything_is_there_when_it_is_opened_again, what_is_not_committed_never_was,
             logs_are_found_by_their_place, the_latest_of_a_name_come_first,
-            any_text_is_kept, totals_stay_as_long_as_a_run_of_theirs);
+            any_text_is_kept, totals_that_do_not_add_up_are_found, totals_stay_as_long_as_a_run_of_theirs);
         $crate::store_suite!(@ $place => any_order_adds_up_the_same);
     };
     (@ $place:expr => $($case:ident),+) => { $(
@@ -445,6 +445,23 @@ pub(crate) fn any_text_is_kept(place: &dyn Place) {
     assert_eq!(store.record(&key, &run, at(0), at(9)).expect("ok"), Recorded::Known);
     assert!(store.find(&key).expect("ok").is_some());
     sound(&store);
+}
+
+pub(crate) fn totals_that_do_not_add_up_are_found(place: &dyn Place) {
+    let store = place.store(keep());
+    for app_id in ["a", "b"] {
+        store.record(&key(app_id, 1), &run("etl", at(9)), at(0), at(9)).expect("ok");
+    }
+    sound(&store);
+    for (runs, part) in [(1, "of 1 runs, of which 2"), (3, "of 3 runs, of which 2")] {
+        let mut wrong = Totals::default();
+        wrong.runs[0] = runs;
+        let mut change = store.backend().begin().expect("ok");
+        change.put_totals(&name("etl"), &wrong).expect("ok");
+        change.commit().expect("ok");
+        let error = store.backend().check().expect_err("found");
+        assert!(error.is_unusable() && error.to_string().contains(part), "{error}");
+    }
 }
 
 /// A run that was read long after its end was counted late: its totals stay

@@ -303,7 +303,6 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
         last_end_ms: Some(at(75).as_millisecond()),
         last_success_ms: Some(at(75).as_millisecond() - 86_400_000),
         last_duration_ms: Some(75_250),
-        ..Totals::default()
     };
     NameView {
         currency: Some("EUR".into()),

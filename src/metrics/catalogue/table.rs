@@ -384,8 +384,8 @@ catalogue! {
         "Size of the store: its file or tables, or what its runs take in memory, as of the last look";
     StorageForgotten, "spark_exporter_storage_runs_forgotten_total", "spark_exporter.storage.runs_forgotten", Counter, Things("{run}"), Daemon, [], 1, Experimental,
         "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
-    NamesOverflowed, "spark_exporter_names_overflowed_total", "spark_exporter.names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
-        "Runs added up under app_name _other, because there were limits.app_names names already";
+    NamesOverflowed, "spark_exporter_app_names_overflowed_total", "spark_exporter.app_names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
+        "Runs added up under app_name _other, since there were as many names as limits.app_names allows";
     SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 8, Stable,
         "Series left out of snapshots by reason, added up over snapshots";
     Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,

@@ -110,3 +110,33 @@ pub(super) fn io(store: &str, error: &std::io::Error) -> StoreError {
         _ => unavailable(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_that_may_pass_is_told_from_what_stays() {
+        for (kind, unusable, part) in [
+            (ErrorKind::StorageFull, false, "make room"),
+            (ErrorKind::QuotaExceeded, false, "make room"),
+            (ErrorKind::PermissionDenied, true, "may read and write"),
+            (ErrorKind::ReadOnlyFilesystem, true, "may read and write"),
+            (ErrorKind::UnexpectedEof, true, "restore a copy"),
+            (ErrorKind::TimedOut, false, "timed out"),
+        ] {
+            let error = Fault::from(redb::Error::Io(kind.into())).of("the store /s");
+            assert_eq!(error.is_unusable(), unusable, "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with("the store /s: ") && text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_opens_it_anew() {
+        let fault = caught::<()>(|| panic!("page {}", 7)).unwrap_err();
+        assert!(fault.needs_reopening());
+        let error = fault.of("the store /s");
+        assert!(!error.is_unusable() && error.to_string().contains("page 7"), "{error}");
+    }
+}

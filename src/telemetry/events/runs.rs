@@ -75,6 +75,39 @@ impl IdentityCollision {
     }
 }
 
+/// A run was put into the totals of `_other`: there are as many names as
+/// `limits.app_names` allows.
+#[derive(Debug)]
+pub struct NameOverflowed {
+    pub run: String,
+    /// As it would have been exported.
+    pub app_name: String,
+    /// `limits.app_names`.
+    pub limit: usize,
+}
+
+impl NameOverflowed {
+    /// A warning for the first, since it changes what totals mean; the others
+    /// are told to whoever looks for them.
+    pub fn emit(self, telemetry: &Telemetry) {
+        let Self { run, app_name, limit } = self;
+        let mut counters = telemetry.counters();
+        let is_first = counters.names_overflowed == 0;
+        counters.names_overflowed += 1;
+        drop(counters);
+        if is_first {
+            warn!(
+                run,
+                app_name,
+                limit,
+                "no room for another name: this run, and later ones like it, are added up as                  _other; raise limits.app_names, or join names with names.rules"
+            );
+        } else {
+            debug!(run, app_name, limit, "run added up as _other");
+        }
+    }
+}
+
 /// Series were left out of one exposition.
 #[derive(Debug)]
 pub struct SeriesDropped {

@@ -1,6 +1,6 @@
 //! The store: what it holds, and its troubles.
 
-use tracing::{debug, error, info, trace, warn};
+use tracing::{debug, error, info, trace};
 
 use crate::telemetry::Telemetry;
 use crate::telemetry::counters::add;
@@ -106,34 +106,5 @@ impl RunsForgotten {
         }
         debug!(count, "runs forgotten");
         telemetry.counters().runs_forgotten += count;
-    }
-}
-
-/// Runs of names beyond `limits.app_names` were added up as `_other`.
-#[derive(Debug)]
-pub struct NameOverflowed {
-    pub runs: u64,
-}
-
-impl NameOverflowed {
-    pub fn emit(self, telemetry: &Telemetry) {
-        let Self { runs } = self;
-        if runs == 0 {
-            return;
-        }
-        let mut counters = telemetry.counters();
-        let is_first = counters.names_overflowed == 0;
-        counters.names_overflowed += runs;
-        drop(counters);
-        // It changes what totals mean, so once it is said aloud.
-        if is_first {
-            warn!(
-                runs,
-                "no room for another name: these runs, and later ones like them, are added up as \
-                 _other; raise limits.app_names, or join names by names.rules"
-            );
-        } else {
-            debug!(runs, "runs of names beyond limits.app_names");
-        }
     }
 }
