@@ -10,7 +10,7 @@ use spark_exporter::config::Limits;
 use spark_exporter::diagnose::{Price, Rule, Severity, StageNumbers, Subject};
 use spark_exporter::metrics::catalogue::{CATALOGUE, Id, Kind, Scope};
 use spark_exporter::metrics::prometheus::{Format, render};
-use spark_exporter::metrics::{NameView, RunView, Sample, Snapshot, Value, build};
+use spark_exporter::metrics::{Family, NameView, RunView, Sample, Snapshot, Value, build};
 use spark_exporter::model::{
     DataQuality, Distribution, Source, Stage, StageId, StageStatus, State, StreamingState,
 };
@@ -287,7 +287,7 @@ fn names_come_after_the_runs_numbers_and_before_their_findings() {
     assert!(all.dropped().is_empty());
 
     let of_run: usize =
-        all.families().filter(|one| one.metric.scope == Scope::Run).map(|one| one.series()).sum();
+        all.families().filter(|one| one.metric.scope == Scope::Run).map(Family::series).sum();
     let limits = Limits { series: one_without_runs() + of_run + 3 * each + 1, ..Limits::default() };
     let snapshot = build(&[run()], &names, &TelemetrySnapshot::default(), &limits, at(80));
     let shown: Vec<_> =
