@@ -70,12 +70,17 @@ fn two_daemons_with_the_same_runs_count_each_once() {
 
 #[test]
 fn daemons_that_start_together_make_one_store() {
-    let database = Server::shared().database();
+    for _ in 0..10 {
+        start_together(&Server::shared().database());
+    }
+}
+
+fn start_together(database: &server::Database) {
     let barrier = Barrier::new(4);
     let made: Vec<i64> = std::thread::scope(|scope| {
         let all: Vec<_> = (0..4)
             .map(|number| {
-                let (database, barrier) = (&database, &barrier);
+                let barrier = &barrier;
                 scope.spawn(move || {
                     barrier.wait();
                     database.open(at(number)).unwrap().meta().unwrap().created_ms

@@ -1,5 +1,7 @@
 //! A real PostgreSQL server, and databases in it.
 
+#![allow(dead_code, reason = "not all who have this module use all of it")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -97,6 +97,7 @@ impl Postgres {
     }
 
     /// The same, and the connection.
+    #[expect(clippy::needless_pass_by_value, reason = "callers read like sentences")]
     fn lent<T>(
         &self,
         work: impl AsyncFn(&mut Connection) -> Result<T, Fault>,

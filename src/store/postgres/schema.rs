@@ -95,7 +95,8 @@ async fn make(connection: &mut Connection, now: Timestamp) -> Result<(), Fault> 
     if let Some(version) = version(connection).await? {
         return migrate(version);
     }
-    let there = connection.query("SELECT to_regnamespace('spark_exporter') IS NOT NULL", &[]);
+    let there = connection
+        .query("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'spark_exporter')", &[]);
     if !there.await?.first().is_some_and(|row| row.get(0)) {
         connection.batch("CREATE SCHEMA spark_exporter").await?;
     }
@@ -120,7 +121,12 @@ fn migrate(from: u32) -> Result<(), Fault> {
 }
 
 async fn version(connection: &mut Connection) -> Result<Option<u32>, Fault> {
-    let there = connection.query("SELECT to_regclass('spark_exporter.meta') IS NOT NULL", &[]);
+    // Not by to_regclass, which may answer from before the lock was waited for.
+    let there = connection.query(
+        "SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+         WHERE nspname = 'spark_exporter' AND relname = 'meta')",
+        &[],
+    );
     if !there.await?.first().is_some_and(|row| row.get(0)) {
         return Ok(None);
     }
