@@ -55,14 +55,12 @@ fn two_daemons_share_one_memory() {
         runtime.block_on(until(&metrics, SOON, right));
     };
     let (up, pending) = ("spark_exporter_storage_up ", "spark_exporter_storage_pending_runs ");
-    let failed = ended_now("application_failed/4.3.0", "app-0");
-    let good = ended_now("healthy_short/4.3.0", "app-0");
     let mut written = 0;
     let mut write = |count: usize| {
         for _ in 0..count {
-            let text = if written % 3 == 2 { &failed } else { &good };
             let id = format!("app-{written}");
-            let text = text.replace("app-0\"", &format!("{id}\""));
+            let run = if written % 3 == 2 { "application_failed" } else { "healthy_short" };
+            let text = ended_now(&format!("{run}/4.3.0"), &id);
             let hidden = logs.join(format!(".{id}"));
             std::fs::write(&hidden, text).unwrap();
             std::fs::rename(hidden, logs.join(id)).unwrap();

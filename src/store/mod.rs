@@ -206,7 +206,8 @@ impl Store {
     }
 
     /// Counts the runs that nobody saw end, once that has lasted. `goes_on`
-    /// says which of them run again. Returns how many were counted.
+    /// says which of them run again: their wait begins anew, for other daemons
+    /// that share the store as well. Returns how many were counted.
     pub fn settle(
         &self,
         now: Timestamp,
@@ -215,7 +216,10 @@ impl Store {
         let mut settled = 0;
         for (key, record) in self.backend.uncounted()? {
             let waited = now.as_millisecond().saturating_sub(record.read_at_ms);
-            if waited < SETTLED_AFTER.as_millis() as i64 || goes_on(&key) {
+            let wait = SETTLED_AFTER.as_millis() as i64;
+            // Not in every round: each is a write.
+            let goes_on = waited >= wait / 4 && goes_on(&key);
+            if waited < wait && !goes_on {
                 continue;
             }
             let counted = self.change(|change| {
@@ -223,6 +227,11 @@ impl Store {
                 let Some((_, mut record)) = known else { return Ok((false, false)) };
                 if record.counted != Counted::NotYet {
                     return Ok((false, false));
+                }
+                if goes_on {
+                    record.read_at_ms = now.as_millisecond();
+                    change.put_record(&key, &record)?;
+                    return Ok((false, true));
                 }
                 record.counted = Counted::Yes;
                 change.put_record(&key, &record)?;
@@ -362,7 +371,7 @@ fn name_of(id: &RunId, app_name: &str) -> NameKey {
 
 /// Whether a reading tells more of a run than the one that is kept: who saw
 /// the end is right, then who has every task.
-fn is_better(new: &RunRecord, known: &RunRecord) -> bool {
+pub(crate) fn is_better(new: &RunRecord, known: &RunRecord) -> bool {
     let rank = |record: &RunRecord| match record.source {
         Source::EventLog => 2,
         Source::HistoryServer => 1,

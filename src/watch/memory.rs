@@ -24,8 +24,8 @@ use super::registry::{Registry, locked};
 use crate::config::Config;
 use crate::metrics::NameView;
 use crate::store::{
-    LogSeen, NameKey, OVERFLOW_NAME, Recorded, RunKey, RunRecord, Store, StoreError, StoredRun,
-    Totals,
+    LogSeen, NameKey, OVERFLOW_NAME, Recorded, RunKey, RunRecord, SETTLED_AFTER, Store, StoreError,
+    StoredRun, Totals, is_better,
 };
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{
@@ -138,10 +138,15 @@ impl Memory {
             inner.overflowed = true;
             return;
         }
-        let log = inner.pending.get(&key).and_then(|known| known.record.log.clone());
-        let mut run = run;
-        run.record.log = run.record.log.take().or(log);
-        inner.pending.insert(key, run);
+        // Of two readings the better one waits, whichever came first; with the
+        // log, whichever has it.
+        let (mut kept, other) = match inner.pending.remove(&key) {
+            Some(known) if !is_better(&run.record, &known.record) => (known, Some(run)),
+            known => (run, known),
+        };
+        let log = other.and_then(|other| other.record.log);
+        kept.record.log = kept.record.log.take().or(log);
+        inner.pending.insert(key, kept);
     }
 
     /// What is known of a run, in the list or in the store. Blocks. `None`
@@ -326,7 +331,10 @@ impl Memory {
         self.inner().tidied = Some(Instant::now());
         let goes_on = |key: &RunKey| locked(registry).is_running(key);
         let now = Timestamp::now();
-        let settled = store.settle(now, &goes_on)?;
+        // Not before the sources had time to show how runs went on while
+        // nobody looked.
+        let looked = self.clock.since.elapsed() >= SETTLED_AFTER / 4;
+        let settled = if looked { store.settle(now, &goes_on)? } else { 0 };
         let forgotten = store.forget(now)?;
         if settled + forgotten > 0 {
             self.inner().refreshed = None;
