@@ -2,6 +2,7 @@
 //! whatever happens to the daemon meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::float_cmp, reason = "what is compared are counts")]
 
 mod common;
 
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use common::real::{Program, daemon, get, spark_script, until};
 use common::{ended_now, log_text, recorded, value};
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Values of a family by the values of these labels.
 fn family(text: &str, name: &str, labels: &[&str]) -> BTreeMap<Vec<String>, f64> {

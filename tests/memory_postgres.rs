@@ -2,6 +2,7 @@
 //! once, whoever sees it first, while the server and the daemons come and go.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::float_cmp, reason = "what is compared are counts")]
 #![allow(dead_code, unused_macros, unused_imports, reason = "the store's own tests use the rest")]
 
 mod common;
