@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::super::registry::{Registry, locked};
 use super::{Memory, WORK_FOR};
+use crate::config::UNNAMED;
 use crate::diagnose::{Baseline, Finding, Judgement, Rule, RunSummary, judge, with_regression};
-use crate::store::{NameKey, RunKey, Store, StoreError, StoredRun};
+use crate::store::{NameKey, OVERFLOW_NAME, RunKey, Store, StoreError, StoredRun};
 
 /// Runs of a name that are looked at: several times what a baseline is made
 /// of, since not all of them ended well or had as much data.
@@ -33,6 +34,9 @@ impl Memory {
         key: &RunKey,
         run: &StoredRun,
     ) -> Result<bool, StoreError> {
+        if is_many_jobs(name) {
+            return Ok(false);
+        }
         let runs = store.backend().runs_by_name(name, LOOKED_AT)?;
         let thresholds = self.config.thresholds_for(&name.app_name);
         let judged = judge(&run.summary, &before(&runs, key), &thresholds);
@@ -48,9 +52,12 @@ impl Memory {
     ) -> Result<(), StoreError> {
         loop {
             let Some(name) = self.inner().changed.first().cloned() else { return Ok(()) };
-            let runs = store.backend().runs_by_name(&name, LOOKED_AT)?;
-            let history = self.history(&name, &runs);
-            self.judge_shown(&name, &runs, registry);
+            let mut history = History::default();
+            if !is_many_jobs(&name) {
+                let runs = store.backend().runs_by_name(&name, LOOKED_AT)?;
+                history = self.history(&name, &runs);
+                self.judge_shown(&name, &runs, registry);
+            }
             let mut inner = self.inner();
             inner.changed.remove(&name);
             if inner.totals.contains_key(&name) {
@@ -106,6 +113,12 @@ impl Memory {
     }
 }
 
+/// Whether runs of this name are runs of different jobs: they have nothing in
+/// common to be held against.
+fn is_many_jobs(name: &NameKey) -> bool {
+    [UNNAMED, OVERFLOW_NAME].contains(&name.app_name.as_str())
+}
+
 fn known_finding(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.rule == Rule::Regression)
 }
@@ -158,6 +171,15 @@ mod tests {
         application.state = state;
         let run = StoredRun::of(&application, &Diagnosis::default(), "job", None, None);
         (RunKey::of(&application), run)
+    }
+
+    #[test]
+    fn names_that_stand_for_many_jobs_have_no_baseline() {
+        let name = |app_name: &str| {
+            is_many_jobs(&NameKey { cluster: "c".to_owned(), app_name: app_name.to_owned() })
+        };
+        assert!(name("_unnamed") && name("_other"));
+        assert!(!name("orders") && !name("other"));
     }
 
     #[test]
