@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -42,6 +43,8 @@ enum Event {
     LogEnds(usize),
     /// A History Server without its log shows it, now or once more.
     History(usize),
+    /// What has ended is not held any more; a server may show it once more.
+    Expire,
     /// The daemon writes what it knows.
     Write,
     /// It is killed, and starts again.
@@ -58,6 +61,7 @@ fn event() -> impl Strategy<Value = Event> {
         run.clone().prop_map(Event::Left),
         run.clone().prop_map(Event::LogEnds),
         run.prop_map(Event::History),
+        Just(Event::Expire),
         Just(Event::Write),
         Just(Event::Write),
         Just(Event::Kill),
@@ -167,6 +171,10 @@ impl World {
             }
             Event::History(run) => {
                 watcher.take_in(self.ended(run, Source::HistoryServer), None);
+            }
+            Event::Expire => {
+                let later = Timestamp::now().checked_add(SignedDuration::from_hours(9)).unwrap();
+                locked(&watcher.registry).expire(later, Duration::from_mins(30));
             }
             Event::Write => while watcher.remember() {},
             Event::Kill => self.start(),
