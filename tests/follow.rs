@@ -153,7 +153,7 @@ async fn a_log_that_nobody_writes_any_more_is_no_running_application() {
     std::fs::write(&dead, &first).unwrap();
     age(&dead, 2 * 3_600);
     let (_exporter, metrics) = watching(folder.path(), logs.to_str().unwrap(), "");
-    let text = until(&metrics, SOON, |text| is(text, "unknown").then(|| text.to_owned())).await;
+    let text = until(&metrics, SOON, |text| is(text, "lost").then(|| text.to_owned())).await;
     assert_eq!(
         value(&text, "spark_application_data_quality", &["reason=\"log_incomplete\""]),
         Some(1.0)
@@ -169,7 +169,7 @@ async fn a_log_that_nobody_writes_any_more_is_no_running_application() {
     age(&dead, 2 * 3_600);
     tokio::time::sleep(Duration::from_secs(2)).await;
     std::fs::remove_file(&dead).unwrap();
-    let text = until(&metrics, SOON, |text| is(text, "unknown").then(|| text.to_owned())).await;
+    let text = until(&metrics, SOON, |text| is(text, "lost").then(|| text.to_owned())).await;
     assert_eq!(text.matches("spark_application_info{").count(), 1);
 }
 
