@@ -8,6 +8,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
+use common::places::files_below;
 use common::real::{self, daemon, get, history_server, history_server_at, until};
 use common::{agree, log_text, moved, recorded};
 use spark_exporter::config::{HttpConfig, Limits};
@@ -207,7 +208,7 @@ async fn a_crashed_run_is_lost_and_a_quiet_one_is_not() {
     let quiet = folder.path().join("app-quiet.inprogress");
     std::fs::write(&quiet, moved(&text, by).replace(id, "app-quiet")).unwrap();
     let old = std::time::SystemTime::now() - Duration::from_hours(2);
-    for file in files_in(folder.path()) {
+    for file in files_below(folder.path()) {
         std::fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
     }
     let servers = VERSIONS.map(|version| history_server(version, folder.path()));
@@ -244,17 +245,4 @@ async fn a_crashed_run_is_lost_and_a_quiet_one_is_not() {
     assert_eq!(reads(&text), Some(6.0));
     tokio::time::sleep(Duration::from_secs(12)).await;
     assert_eq!(reads(&get(&metrics).await), Some(6.0));
-}
-
-fn files_in(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_in(&path));
-        } else {
-            files.push(path);
-        }
-    }
-    files
 }

@@ -64,6 +64,16 @@ impl Source {
             Self::Explain => "explain",
         }
     }
+
+    /// How much its reading of a run that has ended tells, of two of the same
+    /// run: the log has every task. The daemon reads no texts.
+    pub(crate) fn tells(self) -> u8 {
+        match self {
+            Self::EventLog => 2,
+            Self::HistoryServer => 1,
+            Self::Driver | Self::DriverLog | Self::Explain => 0,
+        }
+    }
 }
 
 /// How a run stands, or how it ended.

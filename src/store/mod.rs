@@ -36,7 +36,7 @@ pub use open::{open, open_unchanged};
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
-use crate::model::{RunId, Source};
+use crate::model::RunId;
 
 /// How long a run whose end nobody saw must have stayed so before it is
 /// counted: its log or a History Server may still tell the end.
@@ -372,13 +372,9 @@ fn name_of(id: &RunId, app_name: &str) -> NameKey {
 /// Whether a reading tells more of a run than the one that is kept: who saw
 /// the end is right, then who has every task.
 pub(crate) fn is_better(new: &RunRecord, known: &RunRecord) -> bool {
-    let rank = |record: &RunRecord| match record.source {
-        Source::EventLog => 2,
-        Source::HistoryServer => 1,
-        Source::Driver | Source::DriverLog | Source::Explain => 0,
-    };
     let of = |record: &RunRecord| {
-        (record.end_seen, rank(record), if record.end_seen { 0 } else { record.end_ms })
+        let seen_until = if record.end_seen { 0 } else { record.end_ms };
+        (record.end_seen, record.source.tells(), seen_until)
     };
     of(new) > of(known)
 }

@@ -21,9 +21,12 @@ impl RunKey {
     /// Starts of one run may differ by this much between sources.
     pub const SAME_START_MS: i64 = 1_000;
 
+    pub fn new(id: RunId, start: Option<Timestamp>) -> Self {
+        Self { id, start_ms: start.map_or(0, Timestamp::as_millisecond) }
+    }
+
     pub fn of(application: &Application) -> Self {
-        let start_ms = application.start.map_or(0, Timestamp::as_millisecond);
-        Self { id: application.id.clone(), start_ms }
+        Self::new(application.id.clone(), application.start)
     }
 
     /// Whether both name the same run.

@@ -186,20 +186,17 @@ impl Memory {
 
     /// The store, opened where it has to be and its time has come.
     fn store(&self) -> Option<Arc<Store>> {
-        let ready = |inner: &Inner| inner.store.as_ref().map(Arc::clone);
-        let _opening = {
-            let inner = self.inner();
-            if let Some(store) = ready(&inner) {
-                return Some(store);
-            }
-            drop(inner);
-            self.opening.lock().unwrap_or_else(PoisonError::into_inner)
-        };
+        let ready = self.inner().store.clone();
+        if ready.is_some() {
+            return ready;
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         {
+            // Somebody else may have tried while we waited.
             let inner = self.inner();
             let early = inner.retry_at.is_some_and(|at| Instant::now() < at);
             if early || inner.store.is_some() {
-                return ready(&inner);
+                return inner.store.clone();
             }
         }
         let opened = (self.open)().and_then(|store| Ok((store.backend().size()?, store)));
@@ -246,12 +243,10 @@ impl Memory {
     /// Returns whether more is to be done.
     pub(super) fn work(&self, registry: &Mutex<Registry>) -> bool {
         let begun = Instant::now();
-        let Some(store) = self.store() else {
-            StoragePending { count: self.inner().pending.len() as u64 }.emit(&self.telemetry);
-            return false;
-        };
-        let done = self.try_work(&store, registry, begun);
-        let more = self.tell(done).unwrap_or(false);
+        let more = self.store().is_some_and(|store| {
+            let done = self.try_work(&store, registry, begun);
+            self.tell(done).unwrap_or(false)
+        });
         StoragePending { count: self.inner().pending.len() as u64 }.emit(&self.telemetry);
         more
     }

@@ -336,12 +336,7 @@ fn is_left_by_driver(application: &Application) -> bool {
 /// Of a run whose end nobody saw, a driver that answers tells most; a run
 /// that was given up lives on where somebody speaks of a later moment of it.
 fn replaces(new: &Application, held: &Held) -> bool {
-    let rank = |application: &Application| match application.source {
-        Source::EventLog => 2,
-        Source::HistoryServer => 1,
-        // The daemon reads no texts.
-        Source::Driver | Source::DriverLog | Source::Explain => 0,
-    };
+    let rank = |application: &Application| application.source.tells();
     let running = |application: &Application| application.state == State::Running;
     let seen_end = |application: &Application| !running(application) && application.end.is_some();
     let shown = &*held.application;

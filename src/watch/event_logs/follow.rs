@@ -100,8 +100,8 @@ impl Followed {
         let path = files.display(&log.path);
         // A log whose name does not say is taken by its age; one that is left
         // as stale is read as one that nobody writes any more.
-        let listed = log.clone();
-        let mut log = log.clone();
+        let listed = log;
+        let mut log = listed.clone();
         log.in_progress = Some(fate == Fate::Going);
         let advance = self.follower.advance(&log, files);
         let (mut application, statistics, lines) = match advance {
@@ -126,7 +126,7 @@ impl Followed {
                 }
             }
             // Nobody writes it, and it has no end.
-            if over && application.end.is_none() && !plan::is_closed(&listed) {
+            if over && application.end.is_none() && !plan::is_closed(listed) {
                 application.state = State::Lost;
             }
             self.run = Some((application.id.clone(), application.start));
@@ -135,7 +135,7 @@ impl Followed {
         }
         let skipped = match application {
             Some(application) => {
-                let read = over.then(|| seen(files, &listed));
+                let read = over.then(|| seen(files, listed));
                 Self::offer(watcher, application, read)
             }
             None if self.run.is_none() && !over => Some("in_progress"),

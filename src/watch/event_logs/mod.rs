@@ -304,7 +304,7 @@ fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogF
             let name = application.id.to_string();
             told(path, name, statistics, started.elapsed()).emit(&watcher.telemetry);
             // Its name says that it is being written, and nobody does.
-            if application.end.is_none() && log.in_progress != Some(false) {
+            if application.end.is_none() && !plan::is_closed(log) {
                 application.state = State::Lost;
             }
             let offer = watcher.take_in(application, Some(seen(files, log)));

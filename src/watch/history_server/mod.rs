@@ -253,8 +253,7 @@ impl Reader {
             self.readings.insert(listed, Reading::Done);
             return Ok(());
         }
-        let start_ms = listed.start.map_or(0, Timestamp::as_millisecond);
-        if self.is_remembered(RunKey { id, start_ms }, &listed).await {
+        if self.is_remembered(RunKey::new(id, listed.start), &listed).await {
             self.readings.insert(listed, Reading::Done);
             return Ok(());
         }

@@ -123,16 +123,12 @@ fn known_finding(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.rule == Rule::Regression)
 }
 
-/// The runs that began before this one and ended well, the latest first.
+/// The runs that began before this one and ended well, in any order.
 fn before(runs: &[(RunKey, StoredRun)], key: &RunKey) -> Vec<RunSummary> {
-    let mut earlier: Vec<&(RunKey, StoredRun)> = runs
-        .iter()
-        .filter(|(other, run)| {
-            run.record.ended_well && other.start_ms < key.start_ms && !other.is_same_run(key)
-        })
-        .collect();
-    earlier.sort_by_key(|(key, _)| std::cmp::Reverse(key.start_ms));
-    earlier.into_iter().map(|(_, run)| run.summary.clone()).collect()
+    let earlier = runs.iter().filter(|(other, run)| {
+        run.record.ended_well && other.start_ms < key.start_ms && !other.is_same_run(key)
+    });
+    earlier.map(|(_, run)| run.summary.clone()).collect()
 }
 
 /// The median time between the ends of the latest successes.
