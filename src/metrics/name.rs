@@ -33,6 +33,9 @@ pub struct NameView {
     pub regression_ratio: Option<f64>,
     /// Median time between the ends of runs that ended well, of 5 and more.
     pub success_interval: Option<Duration>,
+    /// When the next run that ends well is due at the latest, milliseconds
+    /// since the epoch.
+    pub success_due_ms: Option<i64>,
 }
 
 impl NameView {
@@ -45,6 +48,7 @@ impl NameView {
             baseline: None,
             regression_ratio: None,
             success_interval: None,
+            success_due_ms: None,
         }
     }
 }
@@ -115,6 +119,7 @@ fn group(view: &NameView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
     group.add(Id::NameLastSuccess, totals.last_success_ms.map(at));
     group.add(Id::NameLastDuration, totals.last_duration_ms.map(Duration::from_millis));
     group.add(Id::NameSuccessInterval, view.success_interval);
+    group.add(Id::NameSuccessDue, view.success_due_ms.map(at));
     if let Some(baseline) = view.baseline {
         group.add(Id::NameBaseline, baseline.median);
         group.add(Id::NameBaselineSpread, baseline.spread);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::super::registry::{Registry, locked};
+use super::rhythm::Rhythm;
 use super::{Memory, WORK_FOR};
 use crate::config::UNNAMED;
 use crate::diagnose::{Baseline, Finding, Judgement, Rule, RunSummary, judge, with_regression};
@@ -13,8 +14,6 @@ use crate::store::{NameKey, OVERFLOW_NAME, RunKey, Store, StoreError, StoredRun}
 /// Runs of a name that are looked at: several times what a baseline is made
 /// of, since not all of them ended well or had as much data.
 const LOOKED_AT: usize = 100;
-/// Successes whose spacing is learned, at least and at most.
-const SUCCESSES: std::ops::RangeInclusive<usize> = 5..=50;
 
 /// What the runs of a name say together.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +21,8 @@ pub(super) struct History {
     pub(super) baseline: Option<Baseline>,
     pub(super) regression_ratio: Option<f64>,
     pub(super) success_interval: Option<Duration>,
+    /// How long after a success the next one is due, as learned.
+    pub(super) success_within: Option<Duration>,
 }
 
 impl Memory {
@@ -71,18 +72,20 @@ impl Memory {
     }
 
     fn history(&self, name: &NameKey, runs: &[(RunKey, StoredRun)]) -> History {
-        let success_interval = success_interval(runs);
+        let rhythm = Rhythm::of(runs);
+        let success_interval = rhythm.as_ref().map(|rhythm| rhythm.median);
+        let success_within = rhythm.and_then(|rhythm| rhythm.within());
         let newest = runs
             .iter()
             .filter(|(_, run)| run.record.ended_well)
             .max_by_key(|(key, _)| key.start_ms);
         let Some((key, run)) = newest else {
-            return History { success_interval, ..History::default() };
+            return History { success_interval, success_within, ..History::default() };
         };
         let thresholds = self.config.thresholds_for(&name.app_name);
         let Judgement { baseline, ratio, .. } =
             judge(&run.summary, &before(runs, key), &thresholds);
-        History { baseline, regression_ratio: ratio, success_interval }
+        History { baseline, regression_ratio: ratio, success_interval, success_within }
     }
 
     /// Gives the runs of the name that are shown their finding, or takes it
@@ -115,7 +118,7 @@ impl Memory {
 
 /// Whether runs of this name are runs of different jobs: they have nothing in
 /// common to be held against.
-fn is_many_jobs(name: &NameKey) -> bool {
+pub(super) fn is_many_jobs(name: &NameKey) -> bool {
     [UNNAMED, OVERFLOW_NAME].contains(&name.app_name.as_str())
 }
 
@@ -129,26 +132,6 @@ fn before(runs: &[(RunKey, StoredRun)], key: &RunKey) -> Vec<RunSummary> {
         run.record.ended_well && other.start_ms < key.start_ms && !other.is_same_run(key)
     });
     earlier.map(|(_, run)| run.summary.clone()).collect()
-}
-
-/// The median time between the ends of the latest successes.
-fn success_interval(runs: &[(RunKey, StoredRun)]) -> Option<Duration> {
-    let mut ends: Vec<i64> = runs
-        .iter()
-        .filter(|(_, run)| run.record.ended_well)
-        .map(|(_, run)| run.record.end_ms)
-        .collect();
-    if ends.len() < *SUCCESSES.start() {
-        return None;
-    }
-    ends.sort_unstable_by_key(|end| std::cmp::Reverse(*end));
-    ends.truncate(*SUCCESSES.end());
-    let mut gaps: Vec<u64> = ends.windows(2).map(|pair| pair[0].abs_diff(pair[1])).collect();
-    gaps.sort_unstable();
-    let middle = gaps.len() / 2;
-    let median =
-        if gaps.len() % 2 == 1 { gaps[middle] } else { gaps[middle - 1].midpoint(gaps[middle]) };
-    Some(Duration::from_millis(median))
 }
 
 #[cfg(test)]
@@ -176,18 +159,6 @@ mod tests {
         };
         assert!(name("_unnamed") && name("_other"));
         assert!(!name("orders") && !name("other"));
-    }
-
-    #[test]
-    fn the_usual_spacing_of_successes() {
-        let mut runs: Vec<_> =
-            (0..5).map(|n| run(n * 3_600, n * 3_600 + 60, State::Succeeded)).collect();
-        runs.push(run(1_800, 1_860, State::Failed));
-        assert_eq!(success_interval(&runs[..4]), None);
-        assert_eq!(success_interval(&runs), Some(Duration::from_hours(1)));
-        // One long pause does not move it.
-        runs.push(run(900_000, 900_060, State::Succeeded));
-        assert_eq!(success_interval(&runs), Some(Duration::from_hours(1)));
     }
 
     #[test]
