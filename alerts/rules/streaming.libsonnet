@@ -1,0 +1,73 @@
+// Applications that should never end, and queries that do not keep up.
+local lib = import '../lib.libsonnet';
+
+{
+  local config = $._config,
+  local l = lib.of(config),
+
+  local behind(name, summary, what) = l.alert(
+    name,
+    l.finding('rule="streaming_behind"', config.alerts[name].findings) + l.running,
+    summary,
+    l.who + ': ' + what
+    + l.where(
+      l.ofRun('topk(1, max by (query_id) (spark_streaming_query_backlog_offsets{%(sel)sOWN}))'),
+      ' What waits in the source of query {{ .Labels.query_id }}: {{ .Value | humanize }} (of Kafka: records).'
+    )
+    + l.where(
+      l.ofRun('topk(1, max by (query_id) (spark_streaming_query_batch_duration_seconds{%(sel)sOWN}))'),
+      ' Its longest latest batch took ' + l.seconds + '.'
+    )
+    + l.where(l.ofRun('sum(max by (query_id) (spark_streaming_query_state_rows{%(sel)sOWN})) > 0'), ' Rows of state: {{ .Value | humanize }}.')
+    + ' More cores help only where its tasks are more than its cores: look at partitions of the source, skew, and state that grows.',
+    l.streamLinks('streaming_behind')
+  ),
+
+  prometheusAlerts+:: {
+    groups+: [{
+      name: 'spark-streaming',
+      rules:
+        l.alert(
+          'SparkStreamingDown',
+          // Series of the run go after the exporter's `retention`, so it is remembered
+          // here that it was a stream. Its successor has another id and the same name.
+          l.promql(|||
+            group by (%(name)s) (
+              last_over_time(spark_application_info{%(sel)skind="streaming", app_name!~"_unnamed|_other"}[%(streamMissedFor)s])
+            )
+            and on (%(name)s) (
+              max by (%(name)s) (spark_application_runs_last_end_timestamp_seconds{%(sel)s})
+                > max by (%(name)s) (spark_application_runs_last_success_timestamp_seconds{%(sel)s})
+              or
+              max by (%(name)s) (spark_application_runs_last_end_timestamp_seconds{%(sel)s})
+                unless on (%(name)s) spark_application_runs_last_success_timestamp_seconds{%(sel)s}
+            )
+            unless on (%(name)s) (
+              spark_application_info{%(sel)s}
+              and on (%(run)s) spark_application_state{%(sel)sstate="running"} == 1
+            )
+            unless on () (spark_exporter_applications_skipped{%(sel)sreason=~"in_progress|running_on_history_server"} > 0)
+          |||) + l.seen,
+          'A Spark stream ended badly and nobody started it again.',
+          '{{ $labels.app_name }} in {{ $labels.spark_cluster }} is a stream, its latest run did not end well, and no run of it is there now.'
+          + l.where(l.ofName('max(spark_application_runs_last_end_timestamp_seconds{%(sel)sOWN})'), ' It ended at {{ .Value | humanizeTimestamp }}.')
+          + l.where(
+            l.ofName('topk(1, max by (app_id, rule, cause) (spark_finding{%(sel)srule=~"job_failed|application_failed|memory|executor_lost", severity=~"warning|critical", OWN}))'),
+            ' The diagnosis of {{ .Labels.app_id }} says {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
+          )
+          + ' Its data waits: start it again, then look for the reason.',
+          l.nameLinks
+        )
+        + behind(
+          'SparkStreamingBehind',
+          'A Spark stream does not keep up.',
+          'its batches take longer than its trigger, one after the other, or what waits grows.',
+        )
+        + behind(
+          'SparkStreamingStaysBehind',
+          'A Spark stream has been behind for long and does not catch up.',
+          'it has been behind for ' + config.alerts.SparkStreamingStaysBehind['for'] + ' and more.',
+        ),
+    }],
+  },
+}
