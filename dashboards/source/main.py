@@ -15,9 +15,19 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder  # noqa: E402
 from grafana_foundation_sdk.models.dashboard import RowPanel  # noqa: E402
 
 import application  # noqa: E402
+import exporter  # noqa: E402
+import fleet  # noqa: E402
+import job  # noqa: E402
+import stage  # noqa: E402
+import streaming  # noqa: E402
 
 MAKERS = {
+    "fleet": fleet.make,
+    "job": job.make,
     "application": application.make,
+    "stage": stage.make,
+    "streaming": streaming.make,
+    "exporter": exporter.make,
 }
 
 # What Grafana 10.1 writes itself; newer ones bring it up to date when they load it.

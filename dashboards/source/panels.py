@@ -223,6 +223,7 @@ class Column:
         fill: bool = False,
         decimals: int | None = None,
         gauge: bool = False,
+        limits: list[tuple[float | None, str]] = (),
     ) -> None:
         self.name = f"Value {name}" if name.startswith("#") else name
         self.properties: dict[str, object] = {"displayName": title}
@@ -235,6 +236,9 @@ class Column:
             self.properties["custom.cellOptions"] = (
                 {"type": "color-background", "mode": "basic"} if fill else {"type": "color-text"}
             )
+        if limits:
+            self.properties["thresholds"] = steps(*limits)
+            self.properties["custom.cellOptions"] = {"type": "color-text"}
         if gauge:
             self.properties["custom.cellOptions"] = {"type": "gauge", "mode": "basic"}
             self.properties["color"] = {"mode": "fixed", "fixedColor": SEVERITIES["info"]}
@@ -267,15 +271,14 @@ def table(
             column.name = column.name.replace("Value #A", "Value")
     panel.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     names = [column.name for column in columns]
-    # Time is the end of the range in every row.
     organize = {
-        "excludeByName": {"Time": True},
+        "excludeByName": {},
         "indexByName": {name: place for place, name in enumerate(names)},
         "renameByName": {},
     }
-    # Rather by regular expression than by a list of what to leave out: a label
-    # that the scrape adds makes no column then.
-    pattern = "^(" + "|".join(name.replace("#", "\\#") for name in names) + ")$"
+    # What to keep, and not what to leave out: the time, which is the end of the
+    # range in every row, or a label that somebody adds makes no column then.
+    pattern = "^(" + "|".join(names) + ")$"
     panel.with_transformation(
         model.DataTransformerConfig(
             id_val="filterFieldsByName", options={"include": {"pattern": pattern}}
@@ -286,7 +289,8 @@ def table(
     panel.show_header(True).cell_height(common.TableCellHeight.SM).no_value(no_value)
     panel.footer(common_builders.TableFooterOptions().show(False).reducer(["sum"]).count_rows(False))
     if filterable:
-        panel.custom({"filterable": True})
+        for column in columns:
+            column.properties["custom.filterable"] = True
     return _override(
         panel, [{"name": column.name, "properties": column.properties} for column in columns]
     )

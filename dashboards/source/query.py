@@ -41,28 +41,37 @@ def grew(metric: str, by: str, *matchers: str) -> str:
     return f"max by ({by}) (increase({series(metric, *matchers)}[$__range]))"
 
 
-def latest_state(metric: str, label: str, by: str, *matchers: str) -> str:
+def of_range(expression: str, *matchers: str) -> str:
+    """Of these runs, those that were not over before the time range: a run is
+    shown for a while after its end."""
+    observed = last("spark_application_observed_timestamp_seconds", RUN, *matchers)
+    return f"{expression}\nand on ({RUN})\n({observed} >= $__from / 1000)"
+
+
+def latest_state(metric: str, label: str, by: str, *matchers: str, step: str = "1m") -> str:
     """Which of the states (one series each, 0 or 1) was true last. The value is
     the moment it was seen; the label says it."""
-    seen = f"timestamp({series(metric, *matchers)} == 1)[$__range:1m]"
-    return f"topk by ({by}) (1, max by ({by}, {label}) (max_over_time({seen})))"
+    seen = _seen(f"{series(metric, *matchers)} == 1", f"{by}, {label}", step)
+    return f"topk by ({by}) (1, {seen})"
 
 
-def final(metric: str, resolution: str, *matchers: str) -> str:
+def _seen(what: str, by: str, step: str) -> str:
+    """When these series were last there. Steps of a subquery lie on a grid of
+    their own: what is there now comes first, lest something new is missed."""
+    return f"max by ({by}) (timestamp({what}) or max_over_time(timestamp({what})[$__range:{step}]))"
+
+
+def final(metric: str, step: str, *matchers: str) -> str:
     """Findings as they were when their run was last seen: one that has been
     cleared since, or was replaced when the run was read as a whole, is none.
     Two minutes are for exporters that are scraped at different moments."""
-
-    def seen(what: str, by: str) -> str:
-        return f"max by ({by}) (max_over_time(timestamp({what})[$__range:{resolution}]))"
-
     of_run = [matcher for matcher in matchers if not matcher.startswith(OF_FINDINGS)]
     return (
         f"{last(metric, FINDING, *matchers)}\n"
         f"and on ({FINDING})\n"
-        f"({seen(series(metric, *matchers), FINDING)}\n"
+        f"({_seen(series(metric, *matchers), FINDING, step)}\n"
         f"  >= on ({RUN}) group_left ()\n"
-        f"  ({seen(series('spark_application_state', *of_run), RUN)} - 120))"
+        f"  ({_seen(series('spark_application_state', *of_run), RUN, step)} - 120))"
     )
 
 
@@ -76,7 +85,7 @@ def joined(expression: str, *labels: str) -> str:
     # A run that is handed over from its driver to its log has another `source`,
     # which is not asked for here; its name and version stay.
     newest = f"topk by ({RUN}) (1, {info})"
-    return f"{expression}\n* on ({RUN}) group_left ({', '.join(labels)})\n{newest}"
+    return f"({expression})\n* on ({RUN}) group_left ({', '.join(labels)})\n{newest}"
 
 
 def with_anchor(expression: str) -> str:
