@@ -74,6 +74,11 @@ DAY = 86_400_000
 MOMENT = re.compile(r"\b1[6-9]\d{11}\b")
 MOMENT_AS_TEXT = re.compile(r"\b(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{3})Z")
 
+# Events after which a driver writes out what waits in its buffer.
+WRITTEN_OUT = re.compile(
+    r'\{"Event":"SparkListener(Application(Start|End)|Job(Start|End)|StageCompleted|Executor(Added|Removed))"'
+)
+
 
 def decompressed(file):
     """The text of a file, of one that was cut off too: as far as it goes."""
@@ -156,12 +161,17 @@ def play(run, out):
     """Writes the run as time goes by; yields the moment it wants to go on."""
     growing = out / f"{run.id}.inprogress"
     print(f"begins: {run.id}", flush=True)
-    with growing.open("w") as log:
-        for line, due in zip(run.lines, run.due):
-            if due > now():
-                log.flush()
-                yield due
-            log.write(line + "\n")
+    waiting = []
+    for line, due in zip(run.lines, run.due):
+        if due > now():
+            yield due
+        waiting.append(line + "\n")
+        if WRITTEN_OUT.match(line):
+            with growing.open("a") as log:
+                log.writelines(waiting)
+            waiting = []
+    with growing.open("a") as log:
+        log.writelines(waiting)
     if run.has_end:
         growing.rename(out / run.id)
         print(f"ended: {run.id}", flush=True)
