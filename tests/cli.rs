@@ -225,6 +225,19 @@ fn check_config_says_what_names_become_and_by_which_rule() {
     }
     assert!(!out.contains("hunter2"), "{out}");
 
+    let (status, out) = check(
+        "clusters: [{name: east, event_log_dirs: [/e]}, {name: west, event_log_dirs: [/w]}]\n\
+         names:\n  expected:\n  - {app_name: etl, spark_cluster: east, within: 26h}\n\
+         \x20 - {app_name: e.*, within: never}\n",
+        &["etl-2026-11-29", "other"],
+    );
+    assert_eq!(status, 0, "{out}");
+    let (_, told) = out.split_once("becomes \"etl\"").expect("its name");
+    let (told, other) = told.split_once("app_name").expect("the next");
+    assert!(told.contains("in cluster east: has to succeed every 1day 2h"), "{told}");
+    assert!(told.contains("in cluster west: nothing is expected of it"), "{told}");
+    assert!(!other.contains("in cluster"), "{other}");
+
     let (status, out) = check("names: {default_rules: false}\n", &["etl-2026-11-29"]);
     assert_eq!(status, 0);
     assert!(out.contains("applications' names stay as they are"), "{out}");

@@ -94,13 +94,18 @@ fn page(limits: &Limits) -> String {
     let run = worst(Scope::Run);
     let finding = worst(Scope::Finding);
     let stage = worst(Scope::Stage);
+    let sql = worst(Scope::SqlExecution);
     let query = worst(Scope::Query);
     let executor = worst(Scope::Executor);
     let (findings, stages, executors) =
         (limits.findings_exported, limits.stages_exported, limits.executors_exported);
-    let queries = limits.streaming_queries_exported;
-    let application =
-        run + finding * findings + stage * stages + query * queries + executor * executors;
+    let (sqls, queries) = (limits.sql_executions_exported, limits.streaming_queries_exported);
+    let application = run
+        + finding * findings
+        + stage * stages
+        + sql * sqls
+        + query * queries
+        + executor * executors;
     let targets: usize =
         of(Scope::Daemon).filter(|metric| metric.labels.contains(&"target")).count();
     let name = worst(Scope::Name);
@@ -108,7 +113,7 @@ fn page(limits: &Limits) -> String {
         .filter(|metric| !metric.labels.contains(&"target"))
         .map(|metric| metric.times as usize)
         .sum();
-    let small = run + finding * 2 + stage * 5 + executor * 4;
+    let small = run + finding * 2 + stage * 5 + sql * 2 + executor * 4;
     write!(
         out,
         "# Metrics
@@ -171,18 +176,19 @@ releases of notice. *Experimental* ones may change in a minor release.
 | run | {run} | all runs held (`limits.applications`, {applications}) |
 | finding | {finding} | {findings} costliest of a run (`limits.findings_exported`) |
 | stage attempt | {stage} | {stages} costliest of a run, active ones first (`limits.stages_exported`) |
+| SQL execution | {sql} | {sqls} longest of a run, running ones first (`limits.sql_executions_exported`) |
 | streaming query | {query} | {queries} of a run that told of progress last (`limits.streaming_queries_exported`) |
 | executor | {executor} | {executors} of a run with the most task time, living ones first (`limits.executors_exported`) |
 | name | {name} | all names (`limits.app_names`, {names}), and `_other` of each cluster |
 | source | {targets} | all sources, up to 1,000 |
 | daemon | {daemon} | one |
 
-A run of 5 stages, 4 executors and 2 findings has at most {small} series; the
+A run of 5 stages, 2 SQL executions, 4 executors and 2 findings has at most {small} series; the
 largest possible run has {application}. One exposition has at most
 `limits.series` ({series}) in all: beyond it the daemon's own series stay, then
 come the numbers of every run, those of every name, then a run's findings, its
-stages, its streaming queries and its executors, running runs first. A subject is
-shown as a whole or not at all. Whatever is left out is counted in
+stages, its SQL executions, its streaming queries and its executors, running runs
+first. A subject is shown as a whole or not at all. Whatever is left out is counted in
 `spark_exporter_series_dropped_total`. With {names} names of {name} series each, names
 take {all_names} at most.
 
@@ -208,6 +214,7 @@ fn section(out: &mut String, scope: Scope) {
         Scope::Run => "Runs",
         Scope::Finding => "Findings",
         Scope::Stage => "Stage attempts",
+        Scope::SqlExecution => "SQL executions",
         Scope::Query => "Streaming queries",
         Scope::Executor => "Executors",
         Scope::Name => "Names",

@@ -16,9 +16,10 @@ use spark_exporter::model::{
 };
 use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
 use spark_exporter::telemetry::events::{
-    CycleFinished, LogsListed, NameOverflowed, SeriesDropped, WebRequestFailed, WebRequestServed,
+    CycleFinished, LogsListed, NameOverflowed, SeriesDropped, ThresholdsSet, WebRequestFailed,
+    WebRequestServed,
 };
-use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
+use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting};
 use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
 
 fn snapshot(runs: &[RunView], limits: &Limits) -> Snapshot {
@@ -120,6 +121,9 @@ fn every_metric_of_the_catalogue_can_be_made() {
         bytes: 1,
     }
     .emit(&telemetry);
+    let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
+    ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }
+        .emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
     let snapshot = build(
@@ -283,7 +287,7 @@ fn names_come_after_the_runs_numbers_and_before_their_findings() {
     let all = build(&[run()], &names, &TelemetrySnapshot::default(), &Limits::default(), at(80));
     let none = one(run()).series();
     let each = (all.series() - none) / names.len();
-    assert_eq!(each, 48, "of a name with two rules");
+    assert_eq!(each, 50, "of a name with two rules");
     assert!(all.dropped().is_empty());
 
     let of_run: usize =
@@ -307,7 +311,7 @@ fn names_that_are_equal_once_cut_are_shown_once() {
     let snapshot = build(&[], &names, &TelemetrySnapshot::default(), &limits, at(80));
     assert_eq!(snapshot.duplicate(), None);
     assert_eq!(snapshot.family(Id::NameLastRun).len(), 1);
-    assert_eq!(snapshot.dropped()["duplicate_name"], 48);
+    assert_eq!(snapshot.dropped()["duplicate_name"], 50);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Outcome;
-use crate::config::{Cluster, Config, Decided, Location, NameRule, Service, Storage};
+use crate::config::{Cluster, Config, Decided, Location, NameRule, Service, Storage, Within};
 use crate::metrics::app_name;
 use crate::report::privacy;
 
@@ -87,7 +87,17 @@ fn tried(out: &mut impl Write, config: &Config, name: &str) -> std::io::Result<(
         Decided::Empty => "since it is empty".to_owned(),
         Decided::Nothing => "no rule fits".to_owned(),
     };
-    writeln!(out, "  app_name {:?} becomes {:?}: {because}", privacy::plain(name), &*label)
+    writeln!(out, "  app_name {:?} becomes {:?}: {because}", privacy::plain(name), &*label)?;
+    for cluster in &config.clusters {
+        if let Some(within) = config.names.expected_within(&cluster.name, &label) {
+            let due = match within {
+                Within::Never => "nothing is expected of it".to_owned(),
+                Within::Span(span) => format!("has to succeed every {span}"),
+            };
+            writeln!(out, "    in cluster {}: {due}", cluster.name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the store lies and what it keeps.

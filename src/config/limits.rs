@@ -44,6 +44,8 @@ pub struct Limits {
     pub applications: usize,
     /// Stage attempts of one application that get series, costliest first.
     pub stages_exported: usize,
+    /// SQL executions of one application that get series, longest first.
+    pub sql_executions_exported: usize,
     /// Executors of one application that get series.
     pub executors_exported: usize,
     /// Streaming queries of one application that get series.
@@ -80,6 +82,7 @@ impl Default for Limits {
             slowest_tasks: 20,
             applications: 1_000,
             stages_exported: 20,
+            sql_executions_exported: 20,
             executors_exported: 100,
             streaming_queries_exported: 20,
             findings_exported: 20,

@@ -19,7 +19,7 @@ pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, R
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use limits::Limits;
 pub use location::{Location, RemoteLocation, Scheme, Service};
-pub use names::{Decided, NAME_LENGTH, NameRule, Names, UNNAMED};
+pub use names::{Decided, ExpectedSuccess, NAME_LENGTH, NameRule, Names, UNNAMED, Within};
 pub use places::{ObjectStoreConfig, OptionValue, WebHdfsConfig};
 pub use prices::Prices;
 pub use secret::Secret;

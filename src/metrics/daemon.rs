@@ -12,7 +12,7 @@ use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
-    STORAGE_FAILURES, TelemetrySnapshot, WEB_FAILURES,
+    STORAGE_FAILURES, TelemetrySnapshot, ThresholdSetting, WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -29,6 +29,10 @@ pub(super) fn group(
     group.with(Id::BuildInfo, Extra::Many(build), true);
     group.add(Id::Started, telemetry.started);
     group.add(Id::SnapshotTime, now);
+    for ThresholdSetting { rule, threshold, value } in &*telemetry.thresholds {
+        let labels = [rule, threshold].map(|text| Text::clean(text, limits.label_length));
+        group.with(Id::Threshold, Extra::Many(Arc::new(labels)), *value);
+    }
     targets(&mut group, telemetry, limits);
     fetches(&mut group, telemetry);
     let logs = &telemetry.logs;

@@ -13,6 +13,7 @@ pub mod prometheus;
 mod run;
 mod sample;
 mod snapshot;
+mod sql_execution;
 mod stage;
 mod streaming;
 

@@ -7,8 +7,8 @@
 //!
 //! Where not everything fits in `limits.series`, what is dear to more readers
 //! comes first: the daemon's own series always; then the numbers of every run,
-//! those of every name, then a run's findings, its stages, its streaming
-//! queries, its executors; running runs before finished ones, later before
+//! those of every name, then a run's findings, its stages, its SQL executions,
+//! its streaming queries, its executors; running runs before finished ones, later before
 //! earlier.
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,14 +21,15 @@ use super::group::{Builder, Group};
 use super::label::Text;
 use super::name::{self, NameView};
 use super::sample::Sample;
-use super::{daemon, executor, finding, run, stage, streaming};
+use super::{daemon, executor, finding, run, sql_execution, stage, streaming};
 use crate::config::Limits;
 use crate::diagnose::Diagnosis;
 use crate::model::{Application, State};
 use crate::telemetry::TelemetrySnapshot;
 
 /// Parts of a run that have series, in the order in which they are let in.
-const PARTS: [PartOf; 4] = [finding::groups, stage::groups, streaming::groups, executor::groups];
+const PARTS: [PartOf; 5] =
+    [finding::groups, stage::groups, sql_execution::groups, streaming::groups, executor::groups];
 
 type PartOf = fn(&RunView, &Arc<[Text]>, &Limits) -> Part;
 

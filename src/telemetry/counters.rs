@@ -5,7 +5,7 @@
 //! belong together. Every map has keys from closed lists, or a bound.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -81,6 +81,15 @@ pub struct LogCounts {
     pub unknown_events: u64,
 }
 
+/// A threshold of a rule, as configured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThresholdSetting {
+    pub rule: String,
+    pub threshold: String,
+    /// Seconds, bytes, or a plain number.
+    pub value: f64,
+}
+
 /// How the store is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StorageStatus {
@@ -97,6 +106,7 @@ pub struct StorageStatus {
 pub struct TelemetrySnapshot {
     pub build: Revision,
     pub started: Option<Timestamp>,
+    pub thresholds: Arc<[ThresholdSetting]>,
     pub fetches: BTreeMap<&'static str, FetchCounts>,
     /// By (endpoint, kind).
     pub fetch_errors: BTreeMap<(&'static str, &'static str), u64>,

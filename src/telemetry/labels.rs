@@ -50,10 +50,11 @@ pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];
 
 /// Why a series was left out of an exposition.
-pub const SERIES_DROPPED: [&str; 8] = [
+pub const SERIES_DROPPED: [&str; 9] = [
     "series_limit",
     "stages_limit",
     "executors_limit",
+    "sql_executions_limit",
     "streaming_queries_limit",
     "findings_limit",
     "duplicate_run",

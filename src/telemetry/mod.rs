@@ -18,7 +18,7 @@ pub mod logging;
 
 pub use counters::{
     FetchCounts, LogCounts, Revision, StorageStatus, TargetId, TargetStatus, Telemetry,
-    TelemetrySnapshot,
+    TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,

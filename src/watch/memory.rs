@@ -10,6 +10,7 @@
 //! once the store is back ([`Memory::generation`]).
 
 mod history;
+mod rhythm;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,9 +20,9 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::history::History;
+use self::history::{History, is_many_jobs};
 use super::registry::{Registry, locked};
-use crate::config::Config;
+use crate::config::{Config, Within};
 use crate::metrics::NameView;
 use crate::store::{
     LogSeen, NameKey, OVERFLOW_NAME, Recorded, RunKey, RunRecord, SETTLED_AFTER, Store, StoreError,
@@ -73,9 +74,10 @@ struct Inner {
     refreshed: Option<Instant>,
     tidied: Option<Instant>,
     measured: Option<Instant>,
-    /// Names of running applications that the store does not know, with when
-    /// they were seen first: their series stand at 0 from then on.
-    expected: BTreeMap<NameKey, i64>,
+    /// Names that the store does not know, of running applications and of
+    /// those that the operator expects, with since when: their series stand at
+    /// 0 from then on.
+    unstored: BTreeMap<NameKey, i64>,
     histories: BTreeMap<NameKey, History>,
     /// Names whose history is to be looked at again.
     changed: BTreeSet<NameKey>,
@@ -280,7 +282,7 @@ impl Memory {
             if run.record.ended_well && self.is_regression(store, &name, &key, &run)? {
                 *run.record.findings.entry("regression".to_owned()).or_default() += 1;
             }
-            let since = self.inner().expected.get(&name).copied();
+            let since = self.inner().unstored.get(&name).copied();
             let now = self.clock.now();
             let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(now);
             let recorded = store.record(&key, &run, since, Timestamp::now())?;
@@ -372,17 +374,22 @@ impl Memory {
             inner.refreshed = Some(Instant::now());
         }
         let running = locked(registry).running_names();
+        let clusters: Vec<&str> =
+            self.config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+        let expected = self.config.names.expected_names(&clusters);
+        let expected =
+            expected.into_iter().map(|(cluster, app_name)| NameKey { cluster, app_name });
         let mut inner = self.inner();
         let now_ms = self.clock.now().as_millisecond();
-        let mut expected = BTreeMap::new();
-        for name in running {
-            let room = inner.totals.len() + expected.len() < self.config.limits.app_names;
+        let mut unstored = BTreeMap::new();
+        for name in running.into_iter().chain(expected) {
+            let room = inner.totals.len() + unstored.len() < self.config.limits.app_names;
             if room && !inner.totals.contains_key(&name) {
-                let since = inner.expected.get(&name).copied().unwrap_or(now_ms);
-                expected.insert(name, since);
+                let since = inner.unstored.get(&name).copied().unwrap_or(now_ms);
+                unstored.insert(name, since);
             }
         }
-        inner.expected = expected;
+        inner.unstored = unstored;
         Ok(())
     }
 
@@ -397,22 +404,29 @@ impl Memory {
         let prices = &self.config.prices;
         let currency: Option<Arc<str>> =
             prices.are_given().then(|| prices.currency.as_str().into());
-        let view = |name: &NameKey, totals: Totals| {
+        let view = |name: &NameKey, totals: &Totals| {
             let history = inner.histories.get(name).cloned().unwrap_or_default();
+            let said = if is_many_jobs(name) {
+                Some(Within::Never)
+            } else {
+                self.config.names.expected_within(&name.cluster, &name.app_name)
+            };
             NameView {
                 name: name.clone(),
-                totals,
+                totals: totals.shown(now_ms),
+                success_due_ms: rhythm::due(totals, said, history.success_within, now_ms),
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,
+                failures_in_a_row: history.failures_in_a_row,
                 currency: currency.clone(),
             }
         };
-        let known = inner.totals.iter().map(|(name, totals)| view(name, totals.shown(now_ms)));
-        let expected = inner.expected.iter().map(|(name, since_ms)| {
-            view(name, Totals { since_ms: *since_ms, ..Totals::default() })
+        let known = inner.totals.iter().map(|(name, totals)| view(name, totals));
+        let unstored = inner.unstored.iter().map(|(name, since_ms)| {
+            view(name, &Totals { since_ms: *since_ms, ..Totals::default() })
         });
-        let mut views: Vec<NameView> = known.chain(expected).collect();
+        let mut views: Vec<NameView> = known.chain(unstored).collect();
         views.sort_by(|a, b| a.name.cmp(&b.name));
         views
     }

@@ -38,11 +38,11 @@ use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
 use crate::model::{Application, State};
 use crate::store::{LogSeen, RunKey, Store, StoreError, StoredRun};
-use crate::telemetry::Telemetry;
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision,
+    IdentityCollision, ThresholdsSet,
 };
+use crate::telemetry::{Telemetry, ThresholdSetting};
 
 /// What is served is renewed at most this often.
 const PUBLISH_EVERY: Duration = Duration::from_millis(500);
@@ -101,6 +101,11 @@ impl Watcher {
         let following = Arc::new(Semaphore::new(config.limits.followed_logs));
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
+        let thresholds = config.thresholds.numbers().into_iter();
+        let thresholds = thresholds
+            .map(|(rule, threshold, value)| ThresholdSetting { rule, threshold, value })
+            .collect();
+        ThresholdsSet { thresholds }.emit(&telemetry);
         let sources = config.clusters.iter().map(count_sources).sum();
         let config = Arc::new(config);
         Arc::new(Self {

@@ -8,6 +8,7 @@ pub(crate) mod agree;
 pub(crate) mod fake_spark;
 pub(crate) mod places;
 pub(crate) mod poll_budget;
+pub(crate) mod promql;
 pub(crate) mod real;
 pub(crate) mod recorded_server;
 

@@ -229,7 +229,12 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
             memory_bytes: 1_000,
             disk_bytes: 0,
         }],
-        sql: Some(vec![SqlExecution { status: SqlStatus::Running, ..SqlExecution::new(3) }]),
+        sql: Some(vec![SqlExecution {
+            status: SqlStatus::Running,
+            start: Some(at(9)),
+            job_ids: vec![0],
+            ..SqlExecution::new(3)
+        }]),
         streaming_queries: Some(vec![streaming_query()]),
         data_quality: BTreeSet::from([DataQuality::StagesEvicted]),
         ..Application::new(id, Source::Driver, at(75))
@@ -313,6 +318,8 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
         }),
         regression_ratio: Some(1.5),
         success_interval: Some(Duration::from_hours(24)),
+        failures_in_a_row: Some(2),
+        success_due_ms: Some(at(172_800).as_millisecond()),
         ..NameView::new(name, totals)
     }
 }

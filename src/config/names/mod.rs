@@ -16,11 +16,14 @@
 //! has the last word; [`defaults`] see only names that no rule fits.
 
 mod defaults;
+mod expected;
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize};
+
+pub use expected::{ExpectedSuccess, Within};
 
 /// The name of runs whose name says nothing: empty, or an id and no more.
 pub const UNNAMED: &str = "_unnamed";
@@ -41,11 +44,13 @@ pub struct Names {
     /// Whether dates, ids and numbers are taken out of names that no rule
     /// fits.
     pub default_rules: bool,
+    /// How often names have to succeed; the first that fits decides.
+    pub expected: Vec<ExpectedSuccess>,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Self { rules: Vec::new(), default_rules: true }
+        Self { rules: Vec::new(), default_rules: true, expected: Vec::new() }
     }
 }
 
@@ -100,6 +105,26 @@ impl Names {
         }
     }
 
+    /// What the operator expects of a name; `None` where nothing was said.
+    pub fn expected_within(&self, cluster: &str, app_name: &str) -> Option<Within> {
+        let entry = self.expected.iter().find(|entry| entry.fits(cluster, app_name))?;
+        Some(entry.within)
+    }
+
+    /// Names, by cluster, that are expected to succeed even where no run of
+    /// them was ever seen: those written out, whose cluster is said or the only
+    /// one.
+    pub fn expected_names(&self, clusters: &[&str]) -> Vec<(String, String)> {
+        let only = if let [only] = clusters { Some(*only) } else { None };
+        let named = self.expected.iter().filter(|entry| entry.within != Within::Never);
+        named
+            .filter_map(|entry| {
+                let cluster = entry.spark_cluster.as_deref().or(only)?;
+                Some((cluster.to_owned(), entry.app_name.plain()?.to_owned()))
+            })
+            .collect()
+    }
+
     /// What types alone cannot refuse.
     pub fn validate(&self) -> Result<(), String> {
         if self.rules.len() > MOST_RULES {
@@ -109,7 +134,15 @@ impl Names {
                 self.rules.len()
             ));
         }
-        Ok(())
+        if self.expected.len() > expected::MOST_EXPECTED {
+            return Err(format!(
+                "names.expected has {} entries: the most is {}, since each name is held against \
+                 all of them; join patterns with |",
+                self.expected.len(),
+                expected::MOST_EXPECTED
+            ));
+        }
+        self.expected.iter().try_for_each(ExpectedSuccess::check)
     }
 }
 

@@ -11,6 +11,7 @@
 //! ```
 
 mod cost;
+mod numbers;
 mod overrides;
 mod run;
 mod sql;

@@ -105,6 +105,7 @@ pub enum Scope {
     Run,
     Finding,
     Stage,
+    SqlExecution,
     /// A streaming query.
     Query,
     Executor,
@@ -114,10 +115,11 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Run,
         Self::Finding,
         Self::Stage,
+        Self::SqlExecution,
         Self::Query,
         Self::Executor,
         Self::Name,
@@ -145,6 +147,7 @@ impl Scope {
             Self::Stage => {
                 &["spark_cluster", "app_id", "attempt_id", "stage_id", "stage_attempt_id"]
             }
+            Self::SqlExecution => &["spark_cluster", "app_id", "attempt_id", "sql_id"],
             Self::Query => &["spark_cluster", "app_id", "attempt_id", "query_id"],
             Self::Executor => &["spark_cluster", "app_id", "attempt_id", "executor_id"],
             Self::Name => &["spark_cluster", "app_name"],

@@ -6,7 +6,7 @@
 
 use super::Kind::{Counter, Gauge, Histogram, Info};
 use super::Metric;
-use super::Scope::{Daemon, Executor, Finding, Name, Query, Run, Stage};
+use super::Scope::{Daemon, Executor, Finding, Name, Query, Run, SqlExecution, Stage};
 use super::Stability::{Experimental, Stable};
 use super::Unit::{Bytes, BytesPerSecond, Ratio, Seconds, Things};
 
@@ -236,6 +236,16 @@ catalogue! {
         "Derived: time in which the stage was submitted, had pending tasks, and none of them could start for want of an executor or in spite of a free slot";
     StageTaskFailureRatio, "spark_stage_task_failure_ratio", "spark.stage.task_failure", Gauge, Ratio, Stage, [], 1, Experimental,
         "Derived: failed task attempts / ended task attempts, kills and refused commits excluded";
+    SqlExecutionStatus, "spark_sql_execution_status", "spark.sql_execution.status", Gauge, Things(""), SqlExecution, ["status"], 5, Experimental,
+        "1 for the status a SQL execution has, 0 for the others; only the longest up to limits.sql_executions_exported have series, running ones first, those that another execution started included";
+    SqlExecutionSubmitted, "spark_sql_execution_submitted_timestamp_seconds", "spark.sql_execution.submitted_timestamp", Gauge, Seconds, SqlExecution, [], 1, Experimental,
+        "When the SQL execution began, in seconds since the epoch";
+    SqlExecutionDuration, "spark_sql_execution_duration_seconds", "spark.sql_execution.duration", Gauge, Seconds, SqlExecution, [], 1, Experimental,
+        "Start to end, or to the latest observation while it runs; absent where its end never came";
+    SqlExecutionJobs, "spark_sql_execution_jobs", "spark.sql_execution.jobs", Gauge, Things("{job}"), SqlExecution, [], 1, Experimental,
+        "Jobs that the SQL execution started";
+    SqlExecutionTaskRunTime, "spark_sql_execution_task_run_time_seconds", "spark.sql_execution.task.run_time", Gauge, Seconds, SqlExecution, [], 1, Experimental,
+        "Time in which executors ran tasks of its stages; a stage shared with another execution is counted for the one whose job came first";
     StreamingQueryActive, "spark_streaming_query_active", "spark.streaming_query.active", Gauge, Things(""), Query, [], 1, Experimental,
         "1 while the streaming query runs, 0 once it or its application has ended; event logs only, and only the queries that told of progress last up to limits.streaming_queries_exported have series";
     StreamingQueryBatches, "spark_streaming_query_batches", "spark.streaming_query.batches", Gauge, Things("{batch}"), Query, [], 1, Experimental,
@@ -312,6 +322,10 @@ catalogue! {
         "How long the latest run of this name that has ended took";
     NameSuccessInterval, "spark_application_runs_success_interval_seconds", "spark.application.runs_success_interval", Gauge, Seconds, Name, [], 1, Experimental,
         "Derived: median time between the ends of runs of this name that ended well, of 5 and more: how often it usually succeeds";
+    NameFailuresInARow, "spark_application_runs_failures_in_a_row", "spark.application.runs_failures_in_a_row", Gauge, Things("{application}"), Name, [], 1, Experimental,
+        "Derived: the latest applications of this name, back to the last that ended well, whose latest attempt failed or was lost; of Spark 3, which does not tell, those with a job that failed and no end that was good; 0 after a good one";
+    NameSuccessDue, "spark_application_runs_success_due_timestamp_seconds", "spark.application.runs_success_due_timestamp", Gauge, Seconds, Name, [], 1, Experimental,
+        "Derived: when the next run of this name that ends well is due at the latest, in seconds since the epoch: as names.expected say, or learned from the spacing of the earlier ones where that is regular; absent where neither tells";
     NameBaseline, "spark_application_runs_baseline_duration_seconds", "spark.application.runs_baseline_duration", Gauge, Seconds, Name, [], 1, Experimental,
         "Derived: what runs of this name usually take: median of the earlier runs that the newest one which ended well was compared with; absent where they are too few";
     NameBaselineSpread, "spark_application_runs_baseline_spread_seconds", "spark.application.runs_baseline_spread", Gauge, Seconds, Name, [], 1, Experimental,
@@ -326,6 +340,8 @@ catalogue! {
         "When this daemon started, in seconds since the epoch";
     SnapshotTime, "spark_exporter_snapshot_timestamp_seconds", "spark_exporter.snapshot_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
         "When the numbers of this exposition were put together, in seconds since the epoch: sources are read in the background and a scrape shows the latest snapshot";
+    Threshold, "spark_exporter_threshold", "spark_exporter.threshold", Gauge, Things(""), Daemon, ["rule", "threshold"], 97, Experimental,
+        "Thresholds of the rules as configured (threshold_overrides by name not included), in seconds, bytes or plain numbers; a rule that is switched off has none";
     TargetUp, "spark_exporter_target_up", "spark_exporter.target.up", Gauge, Things(""), Daemon, ["spark_cluster", "target"], 1000, Stable,
         "1 when the source answered in its latest cycle; one bad application or endpoint does not make it 0";
     TargetDuration, "spark_exporter_target_scrape_duration_seconds", "spark_exporter.target.scrape_duration", Gauge, Seconds, Daemon, ["spark_cluster", "target"], 1000, Experimental,
@@ -386,7 +402,7 @@ catalogue! {
         "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
     NamesOverflowed, "spark_exporter_app_names_overflowed_total", "spark_exporter.app_names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
         "Runs added up under app_name _other, since there were as many names as limits.app_names allows";
-    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 8, Stable,
+    SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 9, Stable,
         "Series left out of snapshots by reason, added up over snapshots";
     Series, "spark_exporter_series", "spark_exporter.series", Gauge, Things("{series}"), Daemon, [], 1, Stable,
         "Series of this exposition";

@@ -8,12 +8,14 @@
 
 mod logs;
 mod runs;
+mod settings;
 mod sources;
 mod storage;
 mod web;
 
 pub use logs::*;
 pub use runs::*;
+pub use settings::*;
 pub use sources::*;
 pub use storage::*;
 pub use web::*;

@@ -1,0 +1,482 @@
+"""Exporter: the daemon itself. What it covers and what it does not, how old its
+numbers are, and whether it is a polite guest."""
+
+from grafana_foundation_sdk.builders import dashboard as builder
+
+from frame import dashboard, variables
+from look import CRITICAL, INFO, OK, QUIET, WARNING, steps, yes_no
+from panels import (
+    Column,
+    fixed,
+    graph_query,
+    stat,
+    table,
+    table_query,
+    timeline,
+    timeseries,
+    value_query,
+)
+from query import CLUSTER, series
+
+TARGETS = "spark_cluster, target"
+
+
+def make():
+    made = dashboard(
+        "exporter",
+        "Spark / Exporter",
+        "The exporter itself: what it covers and what it does not, how old its numbers are, what it costs.",
+        variables("spark_cluster"),
+        since="now-6h",
+    )
+    for panel in _head():
+        made.with_panel(panel)
+    for title, panels in [
+        ("What is covered", _coverage()),
+        ("How old the numbers are", _lag()),
+        ("Errors", _errors()),
+        ("A polite guest", _politeness()),
+        ("Size", _size()),
+        ("Store", _store()),
+    ]:
+        made.with_row(builder.Row(title))
+        for panel in panels:
+            made.with_panel(panel)
+    return made
+
+
+def newest(metric: str, *matchers: str) -> str:
+    """The last value of each exporter within the time range."""
+    return f"last_over_time({series(metric, *matchers)}[$__range])"
+
+
+def per_second(metric: str, by: str, *matchers: str) -> str:
+    return f"sum by ({by}) (rate({series(metric, *matchers)}[$__rate_interval]))"
+
+
+def grown(metric: str, by: str, *matchers: str) -> str:
+    """How many in each minute, or in what the panel's width makes of it."""
+    return f"sum by ({by}) (increase({series(metric, *matchers)}[$__rate_interval]))"
+
+
+def in_range(metric: str, *matchers: str) -> str:
+    return f"sum(increase({series(metric, *matchers)}[$__range]))"
+
+
+def _head() -> list:
+    bad = steps((None, OK), (1, CRITICAL))
+    odd = steps((None, OK), (1, WARNING))
+    return [
+        stat(
+            "Sources that do not answer",
+            "Sources whose latest cycle failed, at the end of the time range. Their running applications have "
+            "no fresh numbers.",
+            "short",
+            value_query(f"count(min by ({TARGETS}) ({series('spark_exporter_target_up', CLUSTER)}) == 0) or vector(0)"),
+            limits=bad,
+        ),
+        stat(
+            "Runs not covered",
+            "Runs that sources show and that have no series, for whatever reason: the table below says why.",
+            "short",
+            value_query(f"sum({series('spark_exporter_applications_skipped')})"),
+            limits=odd,
+        ),
+        stat(
+            "Runs held",
+            "Running applications, and finished ones until their retention ends. Two exporters that show the "
+            "same runs count them both.",
+            "short",
+            value_query(f"sum({series('spark_exporter_applications')})"),
+        ),
+        stat(
+            "Snapshot's age",
+            "The oldest snapshot that an exporter shows. It makes a new one after each cycle.",
+            "s",
+            value_query(f"max(time() - {series('spark_exporter_snapshot_timestamp_seconds')})"),
+            limits=steps((None, OK), (120, WARNING), (600, CRITICAL)),
+        ),
+        stat(
+            "Series dropped",
+            "Series left out of snapshots within the time range, because of a limit. Added up over snapshots: "
+            "one series that is left out for an hour counts once for each snapshot.",
+            "short",
+            value_query(in_range("spark_exporter_series_dropped_total")),
+            limits=odd,
+            decimals=0,
+        ),
+        stat(
+            "Store",
+            "Whether what survives a restart can be read and written. While it is not, series by name are "
+            "left out.",
+            "none",
+            value_query(f"min({series('spark_exporter_storage_up')})"),
+            mappings=yes_no("works", "in trouble"),
+        ),
+    ]
+
+
+def _coverage() -> list:
+    def column(metric: str, function: str = "min"):
+        return table_query(f"{function} by (instance, {TARGETS}) ({newest(metric, CLUSTER)})")
+
+    return [
+        table(
+            "Sources",
+            "Each source that an exporter reads. Last answer: how long ago it answered, at the end of the time "
+            "range. Cycle: how long the latest one took.",
+            [
+                column("spark_exporter_target_up"),
+                table_query(
+                    f"time() - max by (instance, {TARGETS}) ({newest('spark_exporter_target_last_success_timestamp_seconds', CLUSTER)})"
+                ),
+                column("spark_exporter_target_scrape_duration_seconds"),
+                column("spark_exporter_target_event_logs"),
+                column("spark_exporter_target_event_logs_followed"),
+                table_query(
+                    f"sum by (instance, {TARGETS}) (increase({series('spark_exporter_target_event_log_read_bytes_total', CLUSTER)}[$__range]))"
+                ),
+            ],
+            [
+                Column("instance", "Exporter", width=170),
+                Column("spark_cluster", "Cluster", width=120),
+                Column("target", "Source"),
+                Column("#A", "State", mappings=yes_no("up", "down"), width=80),
+                Column("#B", "Last answer, ago", unit="s", width=130, decimals=0),
+                Column("#C", "Cycle", unit="s", width=90, decimals=2),
+                Column("#D", "Event logs", unit="short", width=100),
+                Column("#E", "Followed", unit="short", width=90),
+                Column("#F", "Read of logs", unit="bytes", width=110),
+            ],
+            sort="Last answer, ago",
+            width=16,
+            filterable=True,
+            no_value="",
+        ),
+        timeseries(
+            "Runs not covered, by reason",
+            "Runs that sources showed in their latest cycle and that have no series. limit: more than "
+            "limits.applications. lookback: ended before read.lookback. unreadable: its log could not be read. "
+            "in_progress: a running log that is not followed. running_on_history_server: only its driver knows "
+            "it. waiting: its turn will come.",
+            "short",
+            [graph_query(f"sum by (reason) ({series('spark_exporter_applications_skipped')})", "{{reason}}")],
+            width=8,
+            height=9,
+            stacked=True,
+        ),
+        timeline(
+            "Sources that answer",
+            "Each source over time: green while it answers.",
+            [graph_query(f"min by ({TARGETS}) ({series('spark_exporter_target_up', CLUSTER)})", "{{target}}")],
+            yes_no("up", "down"),
+            height=7,
+        ),
+        timeseries(
+            "Runs held",
+            "Runs in the memory of each exporter.",
+            "short",
+            [graph_query(f"sum by (instance) ({series('spark_exporter_applications')})", "{{instance}}")],
+        ),
+        timeseries(
+            "Runs that came and went",
+            "Runs seen for the first time, ended, and given up after their retention.",
+            "short",
+            [
+                graph_query(grown(f"spark_exporter_applications_{name}_total", "job"), name)
+                for name in ("appeared", "finished", "expired")
+            ],
+            bars=True,
+        ),
+    ]
+
+
+def _lag() -> list:
+    return [
+        timeseries(
+            "Age of the snapshot",
+            "How old the numbers are that a scrape shows: sources are read in the background. It should stay "
+            "around the interval between cycles.",
+            "s",
+            [
+                graph_query(
+                    f"max by (instance) (time() - {series('spark_exporter_snapshot_timestamp_seconds')})",
+                    "{{instance}}",
+                )
+            ],
+            width=8,
+        ),
+        timeseries(
+            "Since a source last answered",
+            "The longest time of each cluster. A sawtooth of one cycle is healthy.",
+            "s",
+            [
+                graph_query(
+                    "max by (spark_cluster) (time() - "
+                    + series("spark_exporter_target_last_success_timestamp_seconds", CLUSTER)
+                    + ")",
+                    "{{spark_cluster}}",
+                )
+            ],
+            width=8,
+        ),
+        timeseries(
+            "Cycle over a source",
+            "How long the latest cycle over each source took. The longest ones grow with what a source shows.",
+            "s",
+            [
+                graph_query(
+                    f"topk(10, max by ({TARGETS}) ({series('spark_exporter_target_scrape_duration_seconds', CLUSTER)}))",
+                    "{{target}}",
+                )
+            ],
+            width=8,
+        ),
+        timeseries(
+            "How far running applications are behind",
+            "Now less the moment that the data of a running application speaks of, the ten that are furthest "
+            "behind. Event logs that are followed grow in bursts.",
+            "s",
+            [
+                graph_query(
+                    "topk(10, max by (spark_cluster, app_id) (time() - "
+                    + series("spark_application_observed_timestamp_seconds", CLUSTER)
+                    + "\nand on (spark_cluster, app_id, attempt_id, job, instance)\n"
+                    + series("spark_application_state", CLUSTER, 'state="running"')
+                    + " == 1))",
+                    "{{app_id}}",
+                )
+            ],
+            width=24,
+        ),
+    ]
+
+
+def _errors() -> list:
+    return [
+        timeseries(
+            "Failed requests to Spark",
+            "Requests that failed, by what was asked for and how they failed.",
+            "reqps",
+            [
+                graph_query(
+                    per_second("spark_exporter_fetch_errors_total", "endpoint, kind") + " > 0",
+                    "{{endpoint}}: {{kind}}",
+                )
+            ],
+            width=8,
+        ),
+        timeseries(
+            "Event logs that could not be read",
+            "By reason. Their runs have no series from the log.",
+            "short",
+            [
+                graph_query(
+                    grown("spark_exporter_event_log_read_failures_total", "reason") + " > 0", "{{reason}}"
+                )
+            ],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "What was skipped within logs",
+            "Lines that are no event, too long or cut, and events of a kind that this version does not know "
+            "(no fault in itself).",
+            "short",
+            [
+                graph_query(grown("spark_exporter_event_log_bad_lines_total", "job"), "bad lines"),
+                graph_query(grown("spark_exporter_event_log_unknown_events_total", "job"), "unknown events"),
+            ],
+            width=8,
+            bars=True,
+            overrides=[fixed("bad lines", WARNING), fixed("unknown events", QUIET)],
+        ),
+        timeseries(
+            "Connections refused or broken",
+            "At the exporter's own web end, by reason.",
+            "short",
+            [graph_query(grown("spark_exporter_http_failures_total", "reason") + " > 0", "{{reason}}")],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Two runs with one id",
+            "Runs that carry the id of another run: their sources need different cluster names, or two runs "
+            "are taken for one.",
+            "short",
+            [graph_query(grown("spark_exporter_identity_collisions_total", "instance"), "{{instance}}")],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Runs added up under _other",
+            "Names beyond limits.app_names: their runs have no series by name of their own. Raise the limit, or "
+            "join names by names.rules.",
+            "short",
+            [graph_query(grown("spark_exporter_app_names_overflowed_total", "instance"), "{{instance}}")],
+            width=8,
+            bars=True,
+        ),
+    ]
+
+
+def _politeness() -> list:
+    return [
+        timeseries(
+            "Requests to Spark",
+            "By what is asked for, failed ones included. A driver is asked at most every 10 s, a History "
+            "Server twice a cycle.",
+            "reqps",
+            [graph_query(per_second("spark_exporter_fetch_requests_total", "endpoint"), "{{endpoint}}")],
+            width=8,
+            stacked=True,
+        ),
+        timeseries(
+            "Bytes that Spark sent",
+            "Bodies of answers, by what was asked for.",
+            "Bps",
+            [graph_query(per_second("spark_exporter_fetched_bytes_total", "endpoint"), "{{endpoint}}")],
+            width=8,
+            stacked=True,
+        ),
+        timeseries(
+            "How finished runs of History Servers are read",
+            "From their event log (zip), which costs the server little; by its REST API instead (rest), which "
+            "makes it replay the log; or not at all this time (none).",
+            "short",
+            [graph_query(grown("spark_exporter_history_server_reads_total", "route"), "{{route}}")],
+            width=8,
+            bars=True,
+            overrides=[fixed("zip", OK), fixed("rest", WARNING), fixed("none", CRITICAL)],
+        ),
+        timeseries(
+            "Bytes of event logs read",
+            "As they lie in their place (read), and decompressed.",
+            "Bps",
+            [
+                graph_query(per_second("spark_exporter_target_event_log_read_bytes_total", "job"), "read"),
+                graph_query(per_second("spark_exporter_event_log_decompressed_bytes_total", "job"), "decompressed"),
+            ],
+            width=8,
+        ),
+        timeseries(
+            "Event logs and lines read",
+            "Logs read a second, and their lines.",
+            "short",
+            [
+                graph_query(per_second("spark_exporter_event_log_reads_total", "job"), "logs"),
+                graph_query(per_second("spark_exporter_event_log_lines_total", "job"), "lines"),
+            ],
+            width=8,
+        ),
+        timeseries(
+            "Requests to the exporter",
+            "Scrapes, pages and API calls that it answered, by path and status.",
+            "reqps",
+            [graph_query(per_second("spark_exporter_http_requests_total", "path, code") + " > 0", "{{path}} {{code}}")],
+            width=8,
+        ),
+    ]
+
+
+def _size() -> list:
+    return [
+        timeseries(
+            "Series",
+            "Series of the exposition of each exporter. limits.series is the most that it shows.",
+            "short",
+            [graph_query(f"sum by (instance) ({series('spark_exporter_series')})", "{{instance}}")],
+            width=8,
+        ),
+        timeseries(
+            "Series dropped",
+            "Series left out of snapshots, by the limit that was reached, a second. Costliest stages, findings "
+            "and executors are kept, so *_limit of those is no loss of importance; series_limit is.",
+            "short",
+            [graph_query(per_second("spark_exporter_series_dropped_total", "reason") + " > 0", "{{reason}}")],
+            width=8,
+        ),
+        timeseries(
+            "Scrape",
+            "How long Prometheus takes to scrape each exporter. Its timeout is 10 s where nobody set another.",
+            "s",
+            [
+                graph_query(
+                    f"max by (instance) ({series('scrape_duration_seconds')}\nand on (job, instance)\n{series('spark_exporter_build_info')})",
+                    "{{instance}}",
+                )
+            ],
+            width=8,
+        ),
+        table(
+            "Versions",
+            "Which version runs where, and since when.",
+            [
+                table_query(f"max by (instance, version, revision) ({newest('spark_exporter_build_info')})"),
+                table_query(f"1000 * max by (instance) ({newest('spark_exporter_start_timestamp_seconds')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_series')})"),
+            ],
+            [
+                Column("instance", "Exporter"),
+                Column("version", "Version", width=120),
+                Column("revision", "Commit", width=160),
+                Column("#B", "Runs since", unit="dateTimeAsLocal", width=180),
+                Column("#C", "Series", unit="short", width=100),
+            ],
+            sort="Exporter",
+            ascending=True,
+            height=6,
+            no_value="",
+        ),
+    ]
+
+
+def _store() -> list:
+    def of(metric: str, legend: str = "{{instance}}"):
+        return graph_query(f"max by (instance) ({series(metric)})", legend)
+
+    return [
+        timeseries(
+            "Runs that wait to be written",
+            "Runs that were read and are not in the store yet. More than a handful for more than a minute: the "
+            "store is in trouble, and they are counted once it works again.",
+            "short",
+            [of("spark_exporter_storage_pending_runs")],
+            width=8,
+        ),
+        timeseries(
+            "Troubles of the store",
+            "Times it could not be opened, read or written. unusable: damaged, foreign or newer, somebody has "
+            "to look. unavailable: not at that time.",
+            "short",
+            [
+                graph_query(grown("spark_exporter_storage_failures_total", "reason"), "{{reason}}"),
+            ],
+            width=8,
+            bars=True,
+            overrides=[fixed("unusable", CRITICAL), fixed("unavailable", WARNING)],
+        ),
+        timeseries(
+            "Size of the store",
+            "Its file or tables, or what its runs take in memory.",
+            "bytes",
+            [of("spark_exporter_storage_size_bytes")],
+            width=8,
+        ),
+        timeseries(
+            "What is in it",
+            "Runs, and names of applications with totals.",
+            "short",
+            [
+                of("spark_exporter_storage_runs", "runs, {{instance}}"),
+                of("spark_exporter_storage_names", "names, {{instance}}"),
+            ],
+        ),
+        timeseries(
+            "Runs that left it",
+            "Older than storage.retention.time, or the oldest beyond storage.retention.size.",
+            "short",
+            [graph_query(grown("spark_exporter_storage_runs_forgotten_total", "instance"), "{{instance}}")],
+            bars=True,
+        ),
+    ]
