@@ -31,15 +31,11 @@
     // run. What is known of such a run is at least as old when it is called lost.
     staleAfter: 3600,
 
-    // Of jobs by name: no verdict so long after the exporter started, and none about a
-    // job that is overdue for longer than this: it was retired, or nobody minds.
+    // Of jobs by name: no verdict for so long after the exporter started.
     settleFor: 600,
-    retiredAfter: 7 * 86400,
 
-    // SparkApplicationKeepsFailing: so many failures and no success in one of these
-    // windows (hours), the latest run within a day.
+    // SparkApplicationKeepsFailing: so many runs in a row, the latest within a day.
     failuresInARow: 3,
-    failureWindows: [2, 8, 24, 72, 168],
 
     // SparkManyApplicationsFail: so many jobs failed within half an hour, more than half
     // of those that ended.

@@ -38,13 +38,8 @@ local lib = import '../lib.libsonnet';
               last_over_time(spark_application_info{%(sel)skind="streaming", app_name!~"_unnamed|_other"}[%(streamMissedFor)ds])
             )
             and on (%(name)s) (
-              (
-                max by (%(name)s) (spark_application_runs_last_end_timestamp_seconds{%(sel)s})
-                  > max by (%(name)s) (spark_application_runs_last_success_timestamp_seconds{%(sel)s})
-                or
-                max by (%(name)s) (spark_application_runs_last_end_timestamp_seconds{%(sel)s})
-                  unless on (%(name)s) spark_application_runs_last_success_timestamp_seconds{%(sel)s}
-              ) > time() - %(streamMissedFor)d
+              spark_application_runs_failures_in_a_row{%(sel)s} > 0
+                and on (%(name)s) time() - spark_application_runs_last_end_timestamp_seconds{%(sel)s} < %(streamMissedFor)d
               or
               last_over_time(spark_application_info{%(sel)skind="streaming"}[1h])
                 and on (%(run)s) last_over_time(spark_application_state{%(sel)sstate="lost"}[1h]) == 1
