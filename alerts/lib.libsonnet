@@ -46,6 +46,15 @@
     local whereElse(query, text, otherwise) = '{{ with ' + query + ' }}{{ with . | first }}' + text + '{{ end }}{{ else }}' + otherwise + '{{ end }}';
     local seconds = '{{ .Value | humanizeDuration }}';
 
+    // The finding that explains best why a run failed, over all runs of a query: most
+    // often told, and of those the one nearest to the cause.
+    local why(of, more='') =
+      local rules = ['memory', 'executor_lost', 'task_failures', 'application_failed', 'job_failed'];
+      of('topk(1, ' + std.join(' or ', [
+        'count by (rule, cause) (spark_finding{%(sel)srule="' + rules[i] + '", ' + more + 'severity=~"warning|critical", OWN}) + 0.' + (std.length(rules) - i)
+        for i in std.range(0, std.length(rules) - 1)
+      ]) + ')');
+
     // A value in a path or in a query of a URL.
     local inPath(label) = '{{ reReplaceAll "[+]" "%20" ($labels.' + label + ' | urlquery) }}';
     local inQuery(label) = '{{ $labels.' + label + ' | urlquery }}';
@@ -61,6 +70,7 @@
       ofCluster:: ofCluster,
       where:: where,
       whereElse:: whereElse,
+      why:: why,
       seconds:: seconds,
 
       // The run as people call it.

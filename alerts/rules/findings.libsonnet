@@ -172,8 +172,8 @@ local lib = import '../lib.libsonnet';
             l.where(l.ofRun('max(spark_application_tasks{%(sel)sstatus="failed", OWN})'), ' {{ .Value }} of them')
             + l.where(l.ofRun('max(spark_application_task_failure_ratio{%(sel)sOWN})'), ', {{ .Value | humanizePercentage }} of those that ended')
             + l.where(
-              l.ofRun('topk(1, max by (cause, stage_id, stage_attempt_id) (spark_finding{%(sel)srule="task_failures", cause!~"heap_oom|container_memory", severity=~"' + severities + '", OWN}))'),
-              '; among them stage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}{{ with .Labels.cause }} ({{ . }}){{ end }}'
+              l.ofRun('topk(1, max by (stage_id, stage_attempt_id) (spark_stage_tasks{%(sel)sstatus="failed", OWN})) > 0'),
+              '; most in stage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}: {{ .Value }}'
             )
             + '. The report has the class of the exception. A task that fails spark.task.maxFailures times ends its job.'
         )

@@ -41,12 +41,12 @@ local lib = import '../lib.libsonnet';
           + l.where(l.ofRun('max(spark_application_exit_code{%(sel)sOWN})'), ', exit code {{ .Value }}')
           + '.'
           + l.where(
-            l.ofRun('count by (rule, cause) (spark_finding{%(sel)srule=~"executor_lost|task_failures|memory|job_failed|application_failed", cause!="", severity=~"warning|critical", OWN})'),
+            l.why(l.ofRun, 'cause!="", '),
             ' The diagnosis names {{ .Labels.cause }} ({{ .Labels.rule }}).'
           )
           + l.where(
             l.ofName('max(spark_application_runs_failures_in_a_row{%(sel)sOWN}) > 1'),
-            ' It is the {{ .Value }}. failure of this job in a row.'
+            ' Failures of this job in a row: {{ .Value }}.'
           )
           + lastSuccess
           + ' The report has the reason and what to change.',
@@ -79,7 +79,7 @@ local lib = import '../lib.libsonnet';
           '{{ $labels.app_name }} in {{ $labels.spark_cluster }}: its latest {{ $value }} runs all failed.'
           + lastSuccess
           + l.where(
-            l.ofName('topk(1, count by (rule, cause) (spark_finding{%(sel)srule=~"executor_lost|task_failures|memory|job_failed|application_failed", severity=~"warning|critical", OWN}))'),
+            l.why(l.ofName),
             ' Of the runs still shown, most say {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
           ),
           l.nameLinks
@@ -111,7 +111,7 @@ local lib = import '../lib.libsonnet';
           'Many Spark jobs of one cluster fail at the same time.',
           'In {{ $labels.spark_cluster }} {{ $value }} jobs failed within half an hour and did not succeed meanwhile: more than half of those that ended. What they share (storage, metastore, network, the resource manager, a library) is likelier to be broken than each of them.'
           + l.where(
-            l.ofCluster('topk(1, count by (rule, cause) (spark_finding{%(sel)srule=~"executor_lost|task_failures|memory|job_failed|application_failed", severity=~"warning|critical", OWN}))'),
+            l.why(l.ofCluster),
             ' Most say {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
           ),
           l.clusterLinks

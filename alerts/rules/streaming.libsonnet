@@ -56,8 +56,8 @@ local lib = import '../lib.libsonnet';
           '{{ $labels.app_name }} in {{ $labels.spark_cluster }} is a stream, its latest run did not end well, and no run of it is there now.'
           + l.where(l.ofName('max(spark_application_runs_last_end_timestamp_seconds{%(sel)sOWN})'), ' It ended at {{ .Value | humanizeTimestamp }}.')
           + l.where(
-            l.ofName('topk(1, max by (app_id, rule, cause) (spark_finding{%(sel)srule=~"job_failed|application_failed|memory|executor_lost", severity=~"warning|critical", OWN}))'),
-            ' The diagnosis of {{ .Labels.app_id }} says {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
+            l.why(l.ofName),
+            ' The diagnosis says {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
           )
           + ' Its data waits: start it again, then look for the reason.',
           l.nameLinks
