@@ -48,6 +48,7 @@ docs: ## Write the generated documentation again
 
 alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
 	$$(tests/parts/python-tools)/bin/python alerts/compile
+
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py
 
