@@ -5,7 +5,7 @@ DEMO_ADDRESS ?= 127.0.0.1:10404
 # Warnings are errors here, not for whoever builds a release with a newer Rust.
 CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
-.PHONY: help demo test check bench collection docs alerts dashboards
+.PHONY: help demo test check bench collection docs alerts dashboards pictures
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,3 +51,7 @@ alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
 
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py
+
+pictures: ## Draw docs/dashboards/ again: recorded runs happen again for eight minutes
+	cargo build --locked --quiet
+	dashboards/draw/pictures.py

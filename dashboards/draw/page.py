@@ -170,10 +170,11 @@ class Page:
         if source and not re.match(r"\$\{?\w+\}?$", source):
             raise SystemExit(f"{panel.get('title')!r} asks the data source {source!r}: not one of a variable")
         points = min(panel.get("maxDataPoints") or width, width)
-        step = max(1, round((self.ends - self.begins) / points))
+        step = max(self.scrape_seconds, rounded((self.ends - self.begins) / points))
         for given in (panel.get("interval"), target.get("interval")):
             if given:
                 step = max(step, in_seconds(self.variables.put_into(given)))
+        self.variables.step(step)
         expression = self.variables.put_into(target["expr"])
         table = target.get("format") == "table"
         if target.get("format") not in (None, "table", "time_series"):
@@ -193,6 +194,12 @@ def box(panel):
     left = place["x"] * (column + GAP)
     width = place["w"] * column + (place["w"] - 1) * GAP
     return left, width, place["h"] * CELL + (place["h"] - 1) * GAP
+
+
+def rounded(seconds):
+    """The step nearest to this of those that Grafana takes."""
+    steps = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400]
+    return min(steps, key=lambda step: abs(step - seconds))
 
 
 def in_seconds(text):

@@ -18,15 +18,10 @@ def one_regex(value):
 
 
 class Variables:
-    def __init__(self, dashboard, prometheus, given, scrape_seconds, step):
+    def __init__(self, dashboard, prometheus, given, scrape_seconds):
         """`given`: name to value, instead of the first of its list."""
         range_seconds = int(prometheus.ends - prometheus.begins)
-        # Grafana's own: at least four scrapes, so that rate() finds samples.
-        rate = max(step + scrape_seconds, 4 * scrape_seconds)
         self.builtin = {
-            "__interval": f"{step}s",
-            "__interval_ms": str(step * 1000),
-            "__rate_interval": f"{rate}s",
             "__range": f"{range_seconds}s",
             "__range_s": str(range_seconds),
             "__range_ms": str(range_seconds * 1000),
@@ -35,6 +30,8 @@ class Variables:
             "__url_time_range": f"from={int(prometheus.begins * 1000)}&to={int(prometheus.ends * 1000)}",
             "__dashboard": dashboard["title"],
         }
+        self.scrape_seconds = scrape_seconds
+        self.step(scrape_seconds)
         self.values = {}
         self.labels = {}
         self.prometheus = prometheus
@@ -45,6 +42,14 @@ class Variables:
             name = variable["name"]
             self.labels[name] = variable.get("label") or name
             self.values[name] = self._value(variable, given.get(name))
+
+    def step(self, seconds):
+        """From now on samples are so far apart: each query has its own."""
+        # Grafana's own: at least four scrapes, so that rate() finds samples.
+        rate = max(seconds + self.scrape_seconds, 4 * self.scrape_seconds)
+        self.builtin["__interval"] = f"{seconds}s"
+        self.builtin["__interval_ms"] = str(seconds * 1000)
+        self.builtin["__rate_interval"] = f"{rate}s"
 
     def _value(self, variable, given):
         """A text, or a list of texts where several are chosen."""
