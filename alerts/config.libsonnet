@@ -31,22 +31,18 @@
     // run. What is known of such a run is at least as old when it is called lost.
     staleAfter: 3600,
 
-    // Of jobs by name: no verdict so long after the exporter started, and none about a
-    // job that is overdue for longer than this: it was retired, or nobody minds.
+    // Of jobs by name: no verdict for so long after the exporter started.
     settleFor: 600,
-    retiredAfter: 7 * 86400,
 
-    // SparkApplicationKeepsFailing: so many failures and no success in one of these
-    // windows (hours), the latest run within a day.
+    // SparkApplicationKeepsFailing: so many runs in a row, the latest within a day.
     failuresInARow: 3,
-    failureWindows: [1, 3, 8, 24, 72, 168],
 
     // SparkManyApplicationsFail: so many jobs failed within half an hour, more than half
     // of those that ended.
     failingJobs: 5,
 
     // SparkStreamingDown: for how long a stream that ended is missed.
-    streamMissedFor: '6h',
+    streamMissedFor: 6 * 3600,
 
     // Targets that may be down, as a regular expression of `target`: drivers that come
     // and go, for example 'http://driver-.*:4040'.
@@ -61,24 +57,26 @@
     annotations: {},
 
     // Each alert: enabled, for, severity; for alerts made of findings also which
-    // severities of a finding raise it. `labels` and `annotations` can be added to each.
+    // severities of a finding raise it. `labels`, `annotations` and `keep_firing_for` can
+    // be added to each. What is about things that go on is kept for a while after it has
+    // gone, so that a restart of the exporter does not end and raise it again.
     alerts: {
       // How runs end.
       SparkApplicationFailed: { enabled: true, 'for': '2m', severity: 'warning' },
       SparkApplicationLost: { enabled: true, 'for': '2m', severity: 'warning' },
       SparkApplicationKeepsFailing: { enabled: true, 'for': '2m', severity: 'warning' },
-      SparkApplicationNoSuccess: { enabled: true, 'for': '5m', severity: 'critical' },
+      SparkApplicationNoSuccess: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'critical' },
       SparkManyApplicationsFail: { enabled: true, 'for': '2m', severity: 'critical' },
 
       // Streams.
-      SparkStreamingDown: { enabled: true, 'for': '5m', severity: 'critical' },
-      SparkStreamingBehind: { enabled: true, 'for': '5m', severity: 'warning', findings: 'warning|critical' },
-      SparkStreamingStaysBehind: { enabled: true, 'for': '30m', severity: 'critical', findings: 'warning|critical' },
+      SparkStreamingDown: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'critical' },
+      SparkStreamingBehind: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'warning', findings: 'warning|critical' },
+      SparkStreamingStaysBehind: { enabled: true, 'for': '30m', keep_firing_for: '5m', severity: 'critical', findings: 'warning|critical' },
 
       // Applications that run and do not get on.
-      SparkStageStuck: { enabled: true, 'for': '5m', severity: 'critical', findings: 'warning|critical' },
-      SparkApplicationWaitsForExecutors: { enabled: true, 'for': '3m', severity: 'warning', findings: 'warning|critical' },
-      SparkApplicationIdle: { enabled: true, 'for': '5m', severity: 'warning', findings: 'warning|critical' },
+      SparkStageStuck: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'critical', findings: 'warning|critical' },
+      SparkApplicationWaitsForExecutors: { enabled: true, 'for': '3m', keep_firing_for: '5m', severity: 'warning', findings: 'warning|critical' },
+      SparkApplicationIdle: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'warning', findings: 'warning|critical' },
 
       // What went wrong in a run.
       SparkOutOfMemory: { enabled: true, 'for': '1m', severity: 'warning', findings: 'warning|critical' },

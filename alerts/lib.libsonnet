@@ -27,13 +27,14 @@
     local promql(text, more={}) =
       std.strReplace(std.strReplace(text % (labels + config + more), '{}', ''), ', }', '}');
 
-    // Series of the run, name or cluster that an alert is about, in a template's query.
+    // Series of the run, name or cluster that an alert is about, in a template's query:
+    // OWN stands for their matchers.
     local own(of) =
-      local matchers = std.join(', ', [label + '=%q' for label in of]);
+      local verb(i) = '%[' + (i + 1) + ']q';
+      local matchers = std.join(', ', [of[i] + '=' + verb(i) for i in std.range(0, std.length(of) - 1)]);
       local arguments = std.join(' ', ['$labels.' + label for label in of]);
       function(query)
-        'printf `' + std.strReplace(promql(query), 'OWN', matchers)
-        + '` ' + arguments + ' | query';
+        'printf `' + std.strReplace(promql(query), 'OWN', matchers) + '` ' + arguments + ' | query';
 
     local ofRun = own(run);
     local ofRule = own(run + ['rule']);
@@ -42,7 +43,17 @@
 
     // Text that stands only where the query has an answer: `.` is its first sample.
     local where(query, text) = '{{ with ' + query + ' }}{{ with . | first }}' + text + '{{ end }}{{ end }}';
+    local whereElse(query, text, otherwise) = '{{ with ' + query + ' }}{{ with . | first }}' + text + '{{ end }}{{ else }}' + otherwise + '{{ end }}';
     local seconds = '{{ .Value | humanizeDuration }}';
+
+    // The finding that explains best why a run failed, over all runs of a query: most
+    // often told, and of those the one nearest to the cause.
+    local why(of, more='') =
+      local rules = ['memory', 'executor_lost', 'task_failures', 'application_failed', 'job_failed'];
+      of('topk(1, ' + std.join(' or ', [
+        'count by (rule, cause) (spark_finding{%(sel)srule="' + rules[i] + '", ' + more + 'severity=~"warning|critical", OWN}) + 0.' + (std.length(rules) - i)
+        for i in std.range(0, std.length(rules) - 1)
+      ]) + ')');
 
     // A value in a path or in a query of a URL.
     local inPath(label) = '{{ reReplaceAll "[+]" "%20" ($labels.' + label + ' | urlquery) }}';
@@ -58,6 +69,8 @@
       ofName:: ofName,
       ofCluster:: ofCluster,
       where:: where,
+      whereElse:: whereElse,
+      why:: why,
       seconds:: seconds,
 
       // The run as people call it.
@@ -97,12 +110,17 @@
         unless on () (time() - spark_exporter_start_timestamp_seconds{%(sel)s} < %(settleFor)d)
       |||),
 
-      // One alert a run and rule, however many of its stages are ill.
+      // One alert a run and rule, however many of its stages are ill; one a run where
+      // several rules tell of the same thing.
       finding(matchers, severities):: promql(|||
-        max by (%(app)s, rule) (
+        max by (%(by)s) (
           spark_finding{%(sel)s%(matchers)s, severity=~"%(severities)s"}
         )
-      |||, { matchers: matchers, severities: severities }),
+      |||, {
+        matchers: matchers,
+        severities: severities,
+        by: labels.app + (if std.startsWith(matchers, 'rule=~') then '' else ', rule'),
+      }),
 
       // An alert, as its entry in the configuration wants it: a list of none or one.
       alert(name, expr, summary, description, links={})::
@@ -111,6 +129,7 @@
           alert: name,
           expr: std.rstripChars(expr, '\n'),
           'for': own['for'],
+          [if 'keep_firing_for' in own then 'keep_firing_for']: own.keep_firing_for,
           labels: { severity: own.severity } + config.labels + (if 'labels' in own then own.labels else {}),
           annotations: {
             summary: summary,

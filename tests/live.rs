@@ -186,7 +186,6 @@ async fn a_skewed_stage_is_found_before_its_job_ends_in_4_3_0() {
 /// What takes a quarter of an hour to be told, told after ten seconds: a
 /// driver that lives on after its work, and tasks that hang.
 async fn a_driver_says(workload: &str, rule: Rule, other: Rule) {
-    let _beside = beside_another().await;
     let mut thresholds = Thresholds::default();
     thresholds.application_idle.at = Span::seconds(10);
     thresholds.stuck_stage.at = Span::seconds(10);
@@ -220,11 +219,13 @@ async fn a_driver_says(workload: &str, rule: Rule, other: Rule) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_driver_says_that_it_idles() {
+    let _beside = beside_another().await;
     a_driver_says("left_running", Rule::ApplicationIdle, Rule::StuckStage).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_driver_says_that_a_stage_is_stuck() {
+    let _alone = alone().await;
     a_driver_says("stuck_stage", Rule::StuckStage, Rule::ApplicationIdle).await;
 }
 

@@ -66,7 +66,7 @@ local lib = import '../lib.libsonnet';
           'SparkExporterApplicationsSkipped',
           |||
             max by (%(exporter)s, reason) (
-              min_over_time(spark_exporter_applications_skipped{%(sel)sreason=~"limit|in_progress|unreadable"}[10m])
+              min_over_time(spark_exporter_applications_skipped{%(sel)sreason=~"limit|in_progress"}[10m])
             ) > 0
             or
             max by (%(exporter)s, reason) (
@@ -79,8 +79,7 @@ local lib = import '../lib.libsonnet';
           who + ' has no series of {{ $value }} applications, reason: {{ $labels.reason }}. '
           + '{{ if eq $labels.reason "limit" }}More are there than limits.applications.'
           + '{{ else if eq $labels.reason "in_progress" }}More are running than limits.followed_logs.'
-          + '{{ else if eq $labels.reason "waiting" }}They have waited to be read for an hour, and get no fewer.'
-          + '{{ else }}Their logs, or what their History Server says of them, cannot be read.{{ end }}'
+          + '{{ else }}They have waited to be read for an hour, and get no fewer.{{ end }}'
         )
         + alert(
           'SparkExporterEventLogsUnreadable',

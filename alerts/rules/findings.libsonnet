@@ -16,8 +16,8 @@ local lib = import '../lib.libsonnet';
     ),
     text
   ),
-  local where = '{{ if .Labels.stage_id }} Stage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}{{ with .Labels.sql_id }} of SQL execution {{ . }}{{ end }}{{ else }} The run as a whole{{ end }}',
-  local saving = where + '{{ with .Labels.cause }} ({{ . }}){{ end }}: without it the run would have been {{ .Value | humanizeDuration }} shorter',
+  local stage = 'tage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}{{ with .Labels.sql_id }} of SQL execution {{ . }}{{ end }}',
+  local saving = '{{ if .Labels.stage_id }} S' + stage + '{{ with .Labels.cause }} ({{ . }}){{ end }}: without it{{ else }}{{ with .Labels.cause }} Cause: {{ . }}.{{ end }} Without it{{ end }} the run would have been {{ .Value | humanizeDuration }} shorter',
   local ofDuration = l.where(l.ofRun('max(spark_application_duration_seconds{%(sel)sOWN})'), ' of its ' + l.seconds),
   local stages(matchers, severities) = l.where(
     l.ofRun('count(group by (stage_id, stage_attempt_id) (spark_finding{%(sel)s' + matchers + ', severity=~"' + severities + '", OWN})) > 1'),
@@ -85,7 +85,7 @@ local lib = import '../lib.libsonnet';
           'A Spark stage does not get on and blocks its application.',
           'a stage makes no progress, and nothing else runs.',
           function(severities)
-            worst('rule="stuck_stage"', severities, where + ': no task has ended or told of rows for {{ .Value | humanizeDuration }}.')
+            worst('rule="stuck_stage"', severities, ' S' + stage + ': no task has ended or told of rows for {{ .Value | humanizeDuration }}.')
             + l.where(l.ofRun('max(spark_application_executor_cores{%(sel)sOWN}) > 0'), ' {{ .Value }} cores are held meanwhile.')
             + " Look at its running tasks in Spark's UI, take a thread dump of their executor, and kill the task or the executor if it hangs.",
           // Watched at the driver: a log does not tell what running tasks do. And it
@@ -119,7 +119,7 @@ local lib = import '../lib.libsonnet';
             l.where(l.ofRun('max(spark_application_executor_cores{%(sel)sOWN})'), ' It holds {{ .Value }} cores.')
             + l.where(
               l.ofRun('max(spark_finding_core_seconds{%(sel)srule="application_idle", OWN}) / 3600'),
-              ' So far that is {{ .Value | humanize }} core-hours for nothing.'
+              ' So far that is {{ .Value | printf "%.1f" }} core-hours for nothing.'
             )
             + ' Most often stop() was never called, or a thread keeps the driver alive: end it, then mend the program.',
           l.running
@@ -159,7 +159,7 @@ local lib = import '../lib.libsonnet';
             )
             + l.where(
               l.ofRun('max(spark_finding_core_seconds{%(sel)srule="executor_lost", cause!~"heap_oom|container_memory", OWN}) / 3600 > 0'),
-              ' Work done again: {{ .Value | humanize }} core-hours.'
+              ' Work done again: {{ .Value | printf "%.1f" }} core-hours.'
             )
         )
         + finding(
@@ -172,8 +172,8 @@ local lib = import '../lib.libsonnet';
             l.where(l.ofRun('max(spark_application_tasks{%(sel)sstatus="failed", OWN})'), ' {{ .Value }} of them')
             + l.where(l.ofRun('max(spark_application_task_failure_ratio{%(sel)sOWN})'), ', {{ .Value | humanizePercentage }} of those that ended')
             + l.where(
-              l.ofRun('topk(1, max by (cause, stage_id, stage_attempt_id) (spark_finding{%(sel)srule="task_failures", cause!~"heap_oom|container_memory", severity=~"' + severities + '", OWN}))'),
-              '; among them stage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}{{ with .Labels.cause }} ({{ . }}){{ end }}'
+              l.ofRun('topk(1, max by (stage_id, stage_attempt_id) (spark_stage_tasks{%(sel)sstatus="failed", OWN})) > 0'),
+              '; most in stage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}: {{ .Value }}'
             )
             + '. The report has the class of the exception. A task that fails spark.task.maxFailures times ends its job.'
         )
@@ -187,15 +187,16 @@ local lib = import '../lib.libsonnet';
           'Stages of a Spark application ran more than once.',
           l.who + ': shuffle output was gone and stages ran again.'
           + worst('rule="stage_retries"', config.alerts.SparkStageRetries.findings, saving + ofDuration + '.')
-          + l.where(
-            l.ofRun('topk(1, max by (rule, cause) (spark_finding{%(sel)srule=~"stage_retries|fetch_failures", severity=~"' + config.alerts.SparkStageRetries.findings + '", OWN}))'),
+          + l.whereElse(
+            l.ofRun('topk(1, max by (cause) (spark_finding{%(sel)srule=~"stage_retries|fetch_failures", cause!="", severity=~"' + config.alerts.SparkStageRetries.findings + '", OWN}))'),
             advice({
               heap_oom: 'Executors ran out of memory before (heap_oom): mend that.',
               container_memory: 'Executors were killed over their container before: mend that.',
               killed: 'Executors were killed before: mend that.',
               decommissioned: 'Executors were decommissioned: move shuffle blocks first (spark.storage.decommission.enabled), or keep them outside (external or remote shuffle service).',
               preempted: 'Executors were preempted: keep shuffle output outside of them, or do not run this on spot machines.',
-            }, 'Where no executor was lost, look at the network and at the shuffle service, and whether executors are given back while others need their files (spark.dynamicAllocation.shuffleTracking.enabled).')
+            }, 'Executors were lost before: {{ .Labels.cause }}.'),
+            ' No executor was lost before: look at the network and at the shuffle service, and whether executors are given back while others need their files (spark.dynamicAllocation.shuffleTracking.enabled).'
           ),
           l.runLinks('stage_retries')
         )
@@ -303,7 +304,7 @@ local lib = import '../lib.libsonnet';
           'most of the time its cores were idle.',
           function(severities)
             l.where(l.ofRun('max(spark_application_used_core_seconds{%(sel)sOWN}) / max(spark_application_bought_core_seconds{%(sel)sOWN})'), ' Tasks used {{ .Value | humanizePercentage }} of the core time')
-            + l.where(l.ofRun('(max(spark_application_bought_core_seconds{%(sel)sOWN}) - max(spark_application_used_core_seconds{%(sel)sOWN})) / 3600'), '; {{ .Value | humanize }} core-hours were paid for and not used')
+            + l.where(l.ofRun('(max(spark_application_bought_core_seconds{%(sel)sOWN}) - max(spark_application_used_core_seconds{%(sel)sOWN})) / 3600'), '; {{ .Value | printf "%.1f" }} core-hours were paid for and not used')
             + l.where(
               l.ofRun('max by (currency) (spark_application_cost{%(sel)sOWN}) * (1 - scalar(max(spark_application_used_core_seconds{%(sel)sOWN}) / max(spark_application_bought_core_seconds{%(sel)sOWN})))'),
               ', about {{ .Value | printf "%.2f" }} {{ .Labels.currency }} of what the run cost'

@@ -27,34 +27,6 @@ local lib = import '../lib.libsonnet';
     ' The job last succeeded at {{ .Value | humanizeTimestamp }}.'
   ),
 
-  // Runs of a name that failed in a window in which none ended well. Spark before 4.0 does
-  // not say that a run failed: there a run counts that ended by a failed job, of names
-  // whose runs did end well once (else their ends are not seen at all).
-  //
-  // Runs are counted when they are read, late after a stop of the exporter. So nothing is
-  // said for windows in which it started, up to a day; a longer one holds what was late.
-  local failures(hours) = l.promql(|||
-    (
-      max by (%(name)s) (
-        sum without (outcome) (
-          increase(spark_application_runs_total{%(sel)soutcome=~"failed|lost", app_name!~"_unnamed|_other"}[%(hours)dh])
-        )
-      ) > %(least)s
-      or
-      max by (%(name)s) (
-        increase(spark_application_runs_with_finding_total{%(sel)srule="job_failed", app_name!~"_unnamed|_other"}[%(hours)dh])
-        and on (%(name)s) increase(spark_application_runs_total{%(sel)soutcome="unknown"}[%(hours)dh]) > %(least)s
-        and on (%(name)s) spark_application_runs_last_success_timestamp_seconds{%(sel)s}
-      ) > %(least)s
-    )
-    unless on (%(name)s) (
-      time() - spark_application_runs_last_success_timestamp_seconds{%(sel)s} < %(seconds)d
-    )
-  |||, { hours: hours, seconds: hours * 3600, least: config.failuresInARow - 0.5 })
-  + (if hours > 24 then '' else l.promql(|||
-       unless on () (time() - spark_exporter_start_timestamp_seconds{%(sel)s} < %(seconds)d)
-     |||, { seconds: hours * 3600 })),
-
   prometheusAlerts+:: {
     groups+: [{
       name: 'spark-applications',
@@ -69,12 +41,12 @@ local lib = import '../lib.libsonnet';
           + l.where(l.ofRun('max(spark_application_exit_code{%(sel)sOWN})'), ', exit code {{ .Value }}')
           + '.'
           + l.where(
-            l.ofRun('count by (rule, cause) (spark_finding{%(sel)srule=~"executor_lost|task_failures|memory|job_failed|application_failed", cause!="", severity=~"warning|critical", OWN})'),
+            l.why(l.ofRun, 'cause!="", '),
             ' The diagnosis names {{ .Labels.cause }} ({{ .Labels.rule }}).'
           )
           + l.where(
-            l.ofName('max(sum without (outcome) (increase(spark_application_runs_total{%(sel)soutcome=~"failed|lost", OWN}[1d]))) > 1.5'),
-            ' Runs of this job that failed within a day: {{ .Value | printf "%.0f" }}.'
+            l.ofName('max(spark_application_runs_failures_in_a_row{%(sel)sOWN}) > 1'),
+            ' Failures of this job in a row: {{ .Value }}.'
           )
           + lastSuccess
           + ' The report has the reason and what to change.',
@@ -97,15 +69,17 @@ local lib = import '../lib.libsonnet';
         )
         + l.alert(
           'SparkApplicationKeepsFailing',
-          '(\n' + std.join('  or\n', [l.indent(failures(hours)) for hours in config.failureWindows]) + ')\n'
-          + l.promql(|||
+          l.promql(|||
+            max by (%(name)s) (
+              spark_application_runs_failures_in_a_row{%(sel)sapp_name!~"_unnamed|_other"}
+            ) >= %(failuresInARow)d
             and on (%(name)s) time() - spark_application_runs_last_end_timestamp_seconds{%(sel)s} < 86400
           |||),
           'The latest runs of a Spark job all failed.',
-          '{{ $labels.app_name }} in {{ $labels.spark_cluster }}: the latest {{ $value | printf "%.0f" }} runs failed, and none has succeeded since.'
+          '{{ $labels.app_name }} in {{ $labels.spark_cluster }}: its latest {{ $value }} runs all failed.'
           + lastSuccess
           + l.where(
-            l.ofName('topk(1, count by (rule, cause) (spark_finding{%(sel)srule=~"executor_lost|task_failures|memory|job_failed|application_failed", severity=~"warning|critical", OWN}))'),
+            l.why(l.ofName),
             ' Of the runs still shown, most say {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
           ),
           l.nameLinks
@@ -113,9 +87,7 @@ local lib = import '../lib.libsonnet';
         + l.alert(
           'SparkApplicationNoSuccess',
           l.promql(|||
-            (
-              time() - max by (%(name)s) (spark_application_runs_success_due_timestamp_seconds{%(sel)s}) > 0
-            ) < %(retiredAfter)d
+            time() - max by (%(name)s) (spark_application_runs_success_due_timestamp_seconds{%(sel)s}) > 0
           |||) + l.seen,
           'A Spark job has not succeeded when it was due.',
           '{{ $labels.app_name }} in {{ $labels.spark_cluster }}: a run that ends well is overdue by {{ $value | humanizeDuration }}.'
@@ -139,7 +111,7 @@ local lib = import '../lib.libsonnet';
           'Many Spark jobs of one cluster fail at the same time.',
           'In {{ $labels.spark_cluster }} {{ $value }} jobs failed within half an hour and did not succeed meanwhile: more than half of those that ended. What they share (storage, metastore, network, the resource manager, a library) is likelier to be broken than each of them.'
           + l.where(
-            l.ofCluster('topk(1, count by (rule, cause) (spark_finding{%(sel)srule=~"executor_lost|task_failures|memory|job_failed|application_failed", severity=~"warning|critical", OWN}))'),
+            l.why(l.ofCluster),
             ' Most say {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
           ),
           l.clusterLinks

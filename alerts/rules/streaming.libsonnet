@@ -31,29 +31,33 @@ local lib = import '../lib.libsonnet';
           'SparkStreamingDown',
           // Series of the run go after the exporter's `retention`, so it is remembered
           // here that it was a stream. Its successor has another id and the same name.
+          // A run without an end is counted by name an hour after it was found to be lost;
+          // until then its own state tells, as long as no other run has ended well.
           l.promql(|||
             group by (%(name)s) (
-              last_over_time(spark_application_info{%(sel)skind="streaming", app_name!~"_unnamed|_other"}[%(streamMissedFor)s])
+              last_over_time(spark_application_info{%(sel)skind="streaming", app_name!~"_unnamed|_other"}[%(streamMissedFor)ds])
             )
             and on (%(name)s) (
-              max by (%(name)s) (spark_application_runs_last_end_timestamp_seconds{%(sel)s})
-                > max by (%(name)s) (spark_application_runs_last_success_timestamp_seconds{%(sel)s})
+              spark_application_runs_failures_in_a_row{%(sel)s} > 0
+                and on (%(name)s) time() - spark_application_runs_last_end_timestamp_seconds{%(sel)s} < %(streamMissedFor)d
               or
-              max by (%(name)s) (spark_application_runs_last_end_timestamp_seconds{%(sel)s})
-                unless on (%(name)s) spark_application_runs_last_success_timestamp_seconds{%(sel)s}
+              last_over_time(spark_application_info{%(sel)skind="streaming"}[1h])
+                and on (%(run)s) last_over_time(spark_application_state{%(sel)sstate="lost"}[1h]) == 1
+                and on (%(run)s) time() - last_over_time(spark_application_observed_timestamp_seconds{%(sel)s}[1h]) < %(lostFor)d
+                unless on (%(name)s) time() - spark_application_runs_last_success_timestamp_seconds{%(sel)s} < %(lostFor)d
             )
             unless on (%(name)s) (
               spark_application_info{%(sel)s}
               and on (%(run)s) spark_application_state{%(sel)sstate="running"} == 1
             )
             unless on () (spark_exporter_applications_skipped{%(sel)sreason=~"in_progress|running_on_history_server"} > 0)
-          |||) + l.seen,
+          |||, { lostFor: config.staleAfter + 2 * 3600 }) + l.seen,
           'A Spark stream ended badly and nobody started it again.',
           '{{ $labels.app_name }} in {{ $labels.spark_cluster }} is a stream, its latest run did not end well, and no run of it is there now.'
           + l.where(l.ofName('max(spark_application_runs_last_end_timestamp_seconds{%(sel)sOWN})'), ' It ended at {{ .Value | humanizeTimestamp }}.')
           + l.where(
-            l.ofName('topk(1, max by (app_id, rule, cause) (spark_finding{%(sel)srule=~"job_failed|application_failed|memory|executor_lost", severity=~"warning|critical", OWN}))'),
-            ' The diagnosis of {{ .Labels.app_id }} says {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
+            l.why(l.ofName),
+            ' The diagnosis says {{ .Labels.rule }}{{ with .Labels.cause }} ({{ . }}){{ end }}.'
           )
           + ' Its data waits: start it again, then look for the reason.',
           l.nameLinks
