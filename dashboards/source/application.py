@@ -5,15 +5,15 @@ from grafana_foundation_sdk.builders import dashboard as builder
 
 from frame import (
     dashboard,
-    field,
-    to_application,
+    ended_badly,
+    runs,
     to_job,
     to_report,
     to_rule,
     to_stage,
     variables,
 )
-from look import CRITICAL, INFO, OK, PARTS, QUIET, SEVERITIES, STATES, STATUSES, WARNING, colored, steps, yes_no
+from look import CRITICAL, INFO, OK, PARTS, QUIET, STATES, STATUSES, WARNING, colored, yes_no
 from panels import (
     Column,
     bars,
@@ -26,7 +26,7 @@ from panels import (
     timeseries,
     value_query,
 )
-from query import FINDING, ONE_RUN, RUN, STAGE, final, joined, last, latest_state, now, series, with_anchor
+from query import ONE_RUN, RUN, STAGE, final, last, latest_state, now, with_anchor
 from words import rule_mapping
 
 LEGEND_RUN = "{{app_id}}"
@@ -39,6 +39,7 @@ def make():
         "One run of a Spark application: what is wrong with it, what that costs, where the time went.",
         variables("spark_cluster", "any_app_name", "app_id", "attempt_id"),
     )
+    made.annotation(runs(ONE_RUN)).annotation(ended_badly(ONE_RUN))
     for panel in [*_head(), *_findings()]:
         made.with_panel(panel)
     for title, panels in [
@@ -244,7 +245,7 @@ def _executors() -> list:
                     f"{last('spark_executor_task_gc_time_seconds', executor, ONE_RUN)}\n"
                     f"/ ({last('spark_executor_task_time_seconds', executor, ONE_RUN)} > 0)"
                 ),
-                column("spark_executor_tasks", 'status=~"complete|succeeded"'),
+                column("spark_executor_tasks", 'status="succeeded"'),
                 column("spark_executor_tasks", 'status="failed"'),
                 column("spark_executor_peak_heap_bytes"),
                 column("spark_executor_shuffle_read_bytes"),

@@ -3,8 +3,8 @@ numbers are, and whether it is a polite guest."""
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, variables
-from look import CRITICAL, INFO, OK, QUIET, WARNING, steps, yes_no
+from frame import dashboard, link, variables
+from look import CRITICAL, OK, QUIET, WARNING, steps, yes_no
 from panels import (
     Column,
     fixed,
@@ -18,6 +18,8 @@ from panels import (
 )
 from query import CLUSTER, series
 
+# Reasons that only say that the costliest subjects of a run have series.
+AS_IT_SHOULD_BE = 'reason!~"(stages|executors|sql_executions|streaming_queries|findings)_limit"'
 TARGETS = "spark_cluster, target"
 
 
@@ -88,6 +90,7 @@ def _head() -> list:
             "same runs count them both.",
             "short",
             value_query(f"sum({series('spark_exporter_applications')})"),
+            links=[link("The exporter's page", "${exporter:raw}/", True)],
         ),
         stat(
             "Snapshot's age",
@@ -97,11 +100,13 @@ def _head() -> list:
             limits=steps((None, OK), (120, WARNING), (600, CRITICAL)),
         ),
         stat(
-            "Series dropped",
-            "Series left out of snapshots within the time range, because of a limit. Added up over snapshots: "
-            "one series that is left out for an hour counts once for each snapshot.",
+            "Series lost",
+            "Series left out of snapshots within the time range because there were too many in all, or two of "
+            "one name. That only the costliest stages, findings and executors of a run have series is as it "
+            "should be, and not in it. Added up over snapshots: a series that is left out for an hour counts "
+            "once for each.",
             "short",
-            value_query(in_range("spark_exporter_series_dropped_total")),
+            value_query(in_range("spark_exporter_series_dropped_total", AS_IT_SHOULD_BE)),
             limits=odd,
             decimals=0,
         ),

@@ -3,8 +3,8 @@ it costs, and which jobs to look at."""
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, field, link, to_application, to_job, to_report, to_rule, variables
-from look import CRITICAL, INFO, OK, QUIET, SEVERITIES, STATES, WARNING, colored, steps
+from frame import dashboard, ended_badly, field, link, to_application, to_job, to_report, to_rule, variables
+from look import CRITICAL, INFO, OK, STATES, WARNING, colored, steps
 from panels import (
     Column,
     fixed,
@@ -43,6 +43,7 @@ def make():
         "All Spark applications that are watched: what needs somebody, what runs, what it costs.",
         variables("spark_cluster"),
     )
+    made.annotation(ended_badly(CLUSTER))
     for panel in [*_head(), *_bad()]:
         made.with_panel(panel)
     for title, panels in [

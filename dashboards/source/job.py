@@ -3,11 +3,10 @@ to, when did it last, what does it cost, what is wrong with it again and again."
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, to_application, to_report, to_rule, variables
+from frame import dashboard, ended_badly, runs, to_application, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, QUIET, SEVERITIES, STATES, WARNING, colored, steps
 from panels import (
     Column,
-    bars,
     fixed,
     graph_query,
     limit_line,
@@ -22,13 +21,18 @@ from words import rule_mapping
 
 NAME = "spark_cluster, app_name"
 STEP = "5m"
-OF_NAME = f'app_name="$app_name"'
+OF_NAME = 'app_name="$app_name"'
 
 
 def of_name(expression: str) -> str:
     """Of these runs, those of this job."""
     info = last("spark_application_info", RUN, ONE_NAME)
     return f"{expression}\nand on ({RUN})\n{info}"
+
+
+def _shown(expression: str) -> str:
+    """As `of_name`, at each moment."""
+    return f"({expression})\nand on ({RUN})\n{now('spark_application_info', RUN, ONE_NAME)}"
 
 
 def make():
@@ -39,6 +43,7 @@ def make():
         variables("spark_cluster", "app_name"),
         since="now-7d",
     )
+    made.annotation(runs(CLUSTER, of=_shown)).annotation(ended_badly(CLUSTER, of=_shown))
     for panel in [*_head(), *_durations(), *_runs()]:
         made.with_panel(panel)
     for title, panels in [

@@ -155,7 +155,9 @@ def stat(
     named: bool = False,
 ):
     """One number, or with `field` the word of that label."""
-    panel = _begin(stat_builder.Panel(), title, description, unit, width, height, [query])
+    panel = _begin(
+        stat_builder.Panel(), title, description, "string" if field else unit, width, height, [query]
+    )
     panel.graph_mode(common.BigValueGraphMode.NONE)
     colors = bool(mappings) or limits is not None
     panel.color_mode(common.BigValueColorMode.VALUE if colors else common.BigValueColorMode.NONE)
@@ -227,8 +229,8 @@ class Column:
     ) -> None:
         self.name = f"Value {name}" if name.startswith("#") else name
         self.properties: dict[str, object] = {"displayName": title}
-        if unit:
-            self.properties["unit"] = unit
+        # Labels are words, though some look like numbers.
+        self.properties["unit"] = unit or ("none" if name.startswith("#") else "string")
         if decimals is not None:
             self.properties["decimals"] = decimals
         if mappings:

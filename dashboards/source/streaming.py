@@ -4,7 +4,7 @@ they, and what does their state do."""
 from grafana_foundation_sdk.builders import dashboard as builder
 
 from frame import dashboard, to_application, to_report, to_rule, variables
-from look import CRITICAL, INFO, OK, QUIET, WARNING, colored, steps, yes_no
+from look import CRITICAL, INFO, OK, QUIET, steps, yes_no
 from panels import (
     Column,
     graph_query,
@@ -16,7 +16,7 @@ from panels import (
     timeline,
     value_query,
 )
-from query import CLUSTER, RUN, final, joined, last, now, series
+from query import CLUSTER, RUN, final, joined, last, now
 
 QUERY = f"{RUN}, query_id"
 APPLICATIONS = f'{CLUSTER}, app_id=~"$app_id"'
@@ -188,12 +188,14 @@ def _pace() -> list:
         ),
         timeseries(
             "Since the last progress",
-            "Time since each query last ended a batch or said that it was idle. A sawtooth is healthy; a line "
-            "that climbs is a query that hangs, or one that has ended.",
+            "Time since each query that runs last ended a batch or said that it was idle. A sawtooth is "
+            "healthy; a line that climbs is a query that hangs. Empty: no query runs.",
             "s",
             [
                 graph_query(
-                    "time() - " + now("spark_streaming_query_last_progress_timestamp_seconds", QUERY, QUERIES),
+                    "time() - "
+                    + now("spark_streaming_query_last_progress_timestamp_seconds", QUERY, QUERIES)
+                    + f"\nand on ({QUERY})\n({now('spark_streaming_query_active', QUERY, QUERIES)} == 1)",
                     LEGEND,
                 )
             ],
