@@ -5,7 +5,7 @@ DEMO_ADDRESS ?= 127.0.0.1:10404
 # Warnings are errors here, not for whoever builds a release with a newer Rust.
 CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
-.PHONY: help demo test check bench collection docs dashboards
+.PHONY: help demo test check bench collection docs alerts dashboards pictures
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,5 +46,12 @@ collection: ## Record the runs of examples/ again, with real Spark
 docs: ## Write the generated documentation again
 	UPDATE_DOCS=1 cargo test --locked --all-features --quiet --test docs
 
+alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
+	$$(tests/parts/python-tools)/bin/python alerts/compile
+
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py
+
+pictures: ## Draw docs/dashboards/ again: recorded runs happen again for eight minutes
+	cargo build --locked --quiet
+	dashboards/draw/pictures.py

@@ -148,6 +148,8 @@ async fn a_success_is_due_as_learned_or_as_the_operator_says() {
     // From the daemon's start.
     near("never-seen", 3.0);
     assert_eq!((hours("by hand"), hours("excepted")), (None, None));
+    let row = "spark_application_runs_failures_in_a_row{spark_cluster=\"c\",app_name=\"hourly\"}";
+    assert_eq!(value(&text, row), Some(0.0));
     let never = "spark_application_runs_total{spark_cluster=\"c\",app_name=\"never-seen\",outcome=\"failed\"}";
     assert_eq!(value(&text, never), Some(0.0));
     assert!(

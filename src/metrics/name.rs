@@ -33,6 +33,8 @@ pub struct NameView {
     pub regression_ratio: Option<f64>,
     /// Median time between the ends of runs that ended well, of 5 and more.
     pub success_interval: Option<Duration>,
+    /// Applications since the last that ended well that did not.
+    pub failures_in_a_row: Option<usize>,
     /// When the next run that ends well is due at the latest, milliseconds
     /// since the epoch.
     pub success_due_ms: Option<i64>,
@@ -48,6 +50,7 @@ impl NameView {
             baseline: None,
             regression_ratio: None,
             success_interval: None,
+            failures_in_a_row: None,
             success_due_ms: None,
         }
     }
@@ -119,6 +122,7 @@ fn group(view: &NameView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
     group.add(Id::NameLastSuccess, totals.last_success_ms.map(at));
     group.add(Id::NameLastDuration, totals.last_duration_ms.map(Duration::from_millis));
     group.add(Id::NameSuccessInterval, view.success_interval);
+    group.add(Id::NameFailuresInARow, view.failures_in_a_row);
     group.add(Id::NameSuccessDue, view.success_due_ms.map(at));
     if let Some(baseline) = view.baseline {
         group.add(Id::NameBaseline, baseline.median);

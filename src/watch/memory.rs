@@ -418,6 +418,7 @@ impl Memory {
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,
+                failures_in_a_row: history.failures_in_a_row,
                 currency: currency.clone(),
             }
         };

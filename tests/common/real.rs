@@ -244,8 +244,13 @@ pub(crate) fn submit(
 
 /// Our daemon on a free port, and its address.
 pub(crate) fn daemon(arguments: &[&str]) -> (Program, String) {
+    daemon_at("127.0.0.1:0", arguments)
+}
+
+/// The same where it listens at this address.
+pub(crate) fn daemon_at(listen: &str, arguments: &[&str]) -> (Program, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
-    command.args(arguments).args(["--web.listen-address", "127.0.0.1:0", "--log.level", "trace"]);
+    command.args(arguments).args(["--web.listen-address", listen, "--log.level", "trace"]);
     let program = Program::start(command, "spark-exporter", true);
     let address = program.wait_for(Duration::from_secs(20), |line| {
         let (_, rest) = line.split_once("address=")?;

@@ -318,6 +318,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
         }),
         regression_ratio: Some(1.5),
         success_interval: Some(Duration::from_hours(24)),
+        failures_in_a_row: Some(2),
         success_due_ms: Some(at(172_800).as_millisecond()),
         ..NameView::new(name, totals)
     }

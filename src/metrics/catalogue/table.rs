@@ -322,6 +322,8 @@ catalogue! {
         "How long the latest run of this name that has ended took";
     NameSuccessInterval, "spark_application_runs_success_interval_seconds", "spark.application.runs_success_interval", Gauge, Seconds, Name, [], 1, Experimental,
         "Derived: median time between the ends of runs of this name that ended well, of 5 and more: how often it usually succeeds";
+    NameFailuresInARow, "spark_application_runs_failures_in_a_row", "spark.application.runs_failures_in_a_row", Gauge, Things("{application}"), Name, [], 1, Experimental,
+        "Derived: the latest applications of this name, back to the last that ended well, whose latest attempt failed or was lost; of Spark 3, which does not tell, those with a job that failed and no end that was good; 0 after a good one";
     NameSuccessDue, "spark_application_runs_success_due_timestamp_seconds", "spark.application.runs_success_due_timestamp", Gauge, Seconds, Name, [], 1, Experimental,
         "Derived: when the next run of this name that ends well is due at the latest, in seconds since the epoch: as names.expected say, or learned from the spacing of the earlier ones where that is regular; absent where neither tells";
     NameBaseline, "spark_application_runs_baseline_duration_seconds", "spark.application.runs_baseline_duration", Gauge, Seconds, Name, [], 1, Experimental,

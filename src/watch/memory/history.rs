@@ -1,6 +1,8 @@
 //! The earlier runs of a name: what the newest is held against, and the
 //! finding `regression` of those that are shown.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use super::rhythm::Rhythm;
 use super::{Memory, WORK_FOR};
 use crate::config::UNNAMED;
 use crate::diagnose::{Baseline, Finding, Judgement, Rule, RunSummary, judge, with_regression};
+use crate::model::{Kind, State};
 use crate::store::{NameKey, OVERFLOW_NAME, RunKey, Store, StoreError, StoredRun};
 
 /// Runs of a name that are looked at: several times what a baseline is made
@@ -23,6 +26,7 @@ pub(super) struct History {
     pub(super) success_interval: Option<Duration>,
     /// How long after a success the next one is due, as learned.
     pub(super) success_within: Option<Duration>,
+    pub(super) failures_in_a_row: Option<usize>,
 }
 
 impl Memory {
@@ -73,6 +77,7 @@ impl Memory {
 
     fn history(&self, name: &NameKey, runs: &[(RunKey, StoredRun)]) -> History {
         let rhythm = Rhythm::of(runs);
+        let failures_in_a_row = failures_in_a_row(runs);
         let success_interval = rhythm.as_ref().map(|rhythm| rhythm.median);
         let success_within = rhythm.and_then(|rhythm| rhythm.within());
         let newest = runs
@@ -80,12 +85,18 @@ impl Memory {
             .filter(|(_, run)| run.record.ended_well)
             .max_by_key(|(key, _)| key.start_ms);
         let Some((key, run)) = newest else {
-            return History { success_interval, success_within, ..History::default() };
+            return History {
+                success_interval,
+                success_within,
+                failures_in_a_row,
+                ..History::default()
+            };
         };
         let thresholds = self.config.thresholds_for(&name.app_name);
         let Judgement { baseline, ratio, .. } =
             judge(&run.summary, &before(runs, key), &thresholds);
-        History { baseline, regression_ratio: ratio, success_interval, success_within }
+        let regression_ratio = ratio;
+        History { baseline, regression_ratio, success_interval, success_within, failures_in_a_row }
     }
 
     /// Gives the runs of the name that are shown their finding, or takes it
@@ -134,11 +145,38 @@ fn before(runs: &[(RunKey, StoredRun)], key: &RunKey) -> Vec<RunSummary> {
     earlier.map(|(_, run)| run.summary.clone()).collect()
 }
 
+/// How many applications failed since the last that ended well. Of attempts of
+/// one application the latest speaks for it; what somebody ended, or of which
+/// nothing tells how it ended, speaks for neither. `None` where no run speaks.
+fn failures_in_a_row(runs: &[(RunKey, StoredRun)]) -> Option<usize> {
+    let mut latest_first: Vec<_> =
+        runs.iter().filter(|(_, run)| run.record.kind != Kind::Interactive).collect();
+    latest_first.sort_by_key(|(_, run)| Reverse(run.record.end_ms));
+    let mut failed = HashSet::new();
+    for (key, run) in latest_first {
+        if failed.contains(&key.id.app_id) {
+            continue;
+        }
+        if run.record.ended_well {
+            return Some(failed.len());
+        }
+        let did_fail = match run.record.state {
+            State::Failed | State::Lost => true,
+            State::Unknown => run.record.end_seen,
+            State::Running | State::Succeeded | State::Killed | State::Cancelled => false,
+        };
+        if did_fail {
+            failed.insert(&key.id.app_id);
+        }
+    }
+    (!failed.is_empty()).then_some(failed.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diagnose::Diagnosis;
-    use crate::model::{Application, RunId, Source, State};
+    use crate::model::{Application, RunId, Source};
     use jiff::Timestamp;
 
     fn run(start: i64, end: i64, state: State) -> (RunKey, StoredRun) {
@@ -159,6 +197,36 @@ mod tests {
         };
         assert!(name("_unnamed") && name("_other"));
         assert!(!name("orders") && !name("other"));
+    }
+
+    #[test]
+    fn failures_are_counted_back_to_the_last_run_that_ended_well() {
+        let row = |states: &[State]| {
+            let runs: Vec<_> = (0..).zip(states).map(|(n, state)| run(n, n + 1, *state)).collect();
+            failures_in_a_row(&runs)
+        };
+        let (good, bad, lost, killed) =
+            (State::Succeeded, State::Failed, State::Lost, State::Killed);
+        assert_eq!(row(&[]), None);
+        assert_eq!(row(&[killed]), None);
+        assert_eq!(row(&[bad, good]), Some(0));
+        assert_eq!(row(&[bad, good, bad, killed, lost]), Some(2));
+        assert_eq!(row(&[bad, bad, bad]), Some(3));
+    }
+
+    /// The tempting wrong verdict: two attempts that failed are two failures.
+    #[test]
+    fn the_latest_attempt_speaks_for_its_application() {
+        let attempt = |number: i64, state: State| {
+            let (mut key, run) = run(number, number + 1, state);
+            key.id.app_id = "app-1".into();
+            key.id.attempt_id = Some(number.to_string());
+            (key, run)
+        };
+        let runs = [attempt(1, State::Failed), attempt(2, State::Failed)];
+        assert_eq!(failures_in_a_row(&runs), Some(1));
+        let runs = [attempt(1, State::Failed), attempt(2, State::Succeeded)];
+        assert_eq!(failures_in_a_row(&runs), Some(0));
     }
 
     #[test]
