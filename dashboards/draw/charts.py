@@ -37,6 +37,15 @@ def nice_ticks(low, high, count, factor=10):
     return [first + index * step for index in range(int((high - first) / step + 1e-6) + 1)]
 
 
+def alike(ticks, unit):
+    """How many decimals tell ticks apart that stand in one scale; None where
+    each finds its own scale, as times and bytes do."""
+    if len(ticks) < 2 or max(map(abs, ticks)) >= 1000 or unit in ("s", "ms") or "bytes" in unit:
+        return None
+    step = (ticks[1] - ticks[0]) * (100 if unit == "percentunit" else 1)
+    return next(places for places in range(12) if abs(step * 10**places - round(step * 10**places)) < 1e-6)
+
+
 def time_ticks(begins, ends, count):
     steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400]
     step = next((one for one in steps if (ends - begins) / one <= count), 86400)
@@ -116,7 +125,7 @@ def time_series(panel, frames, width, height, page):
     elif rows:
         foot = min(rows * 20 + 4, height * 0.45)
     else:
-        foot = 22 * math.ceil(sum(len(one.name) * 6.6 + 34 for one in listed) / width)
+        foot = 6 + 20 * math.ceil(sum(len(one.name) * 6.6 + 38 for one in listed) / width)
         foot = min(foot, height * 0.4)
     chart = width - (min(320, width * 0.42) if side else 0)
     stacked(shown)
@@ -177,10 +186,14 @@ def lines(series, width, height, page):
 
         right = axis is right_axis
         factor = 1024 if (options.get("unit") or "") in ("bytes", "binBps") else 10
-        for tick in nice_ticks(low, high, max(2, inner_height // 40), factor):
+        ticks = nice_ticks(low, high, max(2, inner_height // 40), factor)
+        decimals = options.get("decimals")
+        if decimals is None:
+            decimals = alike(ticks, options.get("unit") or "short")
+        for tick in ticks:
             if not right:
                 out.append(f'<line x1="{pad_left}" x2="{width - pad_right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" stroke="{GRID}"/>')
-            text = units.written(tick, options.get("unit") or "short", options.get("decimals"), page.now)
+            text = units.written(tick, options.get("unit") or "short", decimals, page.now)
             out.append(label(width - pad_right + 6 if right else pad_left - 6, y(tick) + 4, text, "start" if right else "end"))
         out += limit_lines(axis, pad_left, width - pad_right, y, low, high)
         # The first lies in front.
