@@ -5,7 +5,7 @@
 //! is no error in Prometheus, it only makes a panel empty.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use promql_parser::label::Labels;
 use promql_parser::parser::{
@@ -62,14 +62,16 @@ pub(crate) fn calls(query: &str) -> Vec<Call> {
     found
 }
 
+static VARIABLE: LazyLock<regex::Regex> = LazyLock::new(|| {
+    regex::Regex::new(r"\$\{(?<a>\w+)(?:\.\w+)?(?::[\w,]+)?\}|\[\[(?<b>\w+)\]\]|\$(?<c>\w+)")
+        .expect("a pattern")
+});
+
 /// A query with values in the place of Grafana's variables: the built-in ones
 /// with usual values, others with `of`, in each spelling (`$x`, `${x}`,
 /// `${x:regex}`, `[[x]]`).
 pub(crate) fn with_values(query: &str, of: &dyn Fn(&str) -> Option<String>) -> String {
-    let variable =
-        regex::Regex::new(r"\$\{(?<a>\w+)(?:\.\w+)?(?::[\w,]+)?\}|\[\[(?<b>\w+)\]\]|\$(?<c>\w+)")
-            .expect("a pattern");
-    let replaced = variable.replace_all(query, |found: &regex::Captures<'_>| {
+    let replaced = VARIABLE.replace_all(query, |found: &regex::Captures<'_>| {
         let name = ["a", "b", "c"].iter().find_map(|group| found.name(group)).expect("a name");
         let built_in = match name.as_str() {
             "__rate_interval" => Some("1m"),
