@@ -393,7 +393,7 @@ def _data() -> list:
             "that need the missing part stay silent, so that no finding is not the same as no fault. Empty: "
             "the data is whole.",
             [
-                table_query(last("spark_application_data_quality", f"{RUN}, reason", ONE_RUN) + " > 0"),
+                table_query(final("spark_application_data_quality", "1m", ONE_RUN, by=f"{RUN}, reason")),
             ],
             [Column("reason", "Mark"), Column("attempt_id", "Attempt", width=80)],
             sort="Mark",

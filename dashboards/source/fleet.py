@@ -6,6 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builder
 from frame import dashboard, ended_badly, field, link, to_application, to_job, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, STATES, WARNING, colored, steps
 from panels import (
+    SHORTEST_BAR,
     Column,
     fixed,
     graph_query,
@@ -326,10 +327,10 @@ def _trends() -> list:
     return [
         timeseries(
             "Runs by outcome",
-            "Runs that ended in each hour (or longer, in long time ranges).",
+            "Runs that ended in the time of each bar.",
             "short",
             [
-                graph_query(by("spark_application_runs_total", f"{NAME}, outcome", "outcome"), "{{outcome}}").interval("1h"),
+                graph_query(by("spark_application_runs_total", f"{NAME}, outcome", "outcome"), "{{outcome}}").interval(SHORTEST_BAR),
             ],
             stacked=True,
             bars=True,
@@ -337,23 +338,23 @@ def _trends() -> list:
         ),
         timeseries(
             "Runs with findings, by rule",
-            "Runs in which the rule found something, whatever its severity, in each hour. A rule that grows "
+            "Runs in which the rule found something, whatever its severity, in the time of each bar. A rule that grows "
             "is worth a look at its jobs. A run counts once for each rule.",
             "short",
             [
-                graph_query(by("spark_application_runs_with_finding_total", f"{NAME}, rule", "rule") + " > 0", "{{rule}}").interval("1h"),
+                graph_query(by("spark_application_runs_with_finding_total", f"{NAME}, rule", "rule") + " > 0", "{{rule}}").interval(SHORTEST_BAR),
             ],
             stacked=True,
             bars=True,
         ),
         timeseries(
             "Core time of runs that ended",
-            "Core-seconds that the runs which ended in each hour paid for, split into those in which a task "
+            "Core-seconds that the runs which ended in the time of each bar paid for, split into those in which a task "
             "ran and those that stood idle.",
             "s",
             [
-                graph_query(by("spark_application_runs_used_core_seconds_total", NAME, ""), "used").interval("1h"),
-                graph_query(by("spark_application_runs_wasted_core_seconds_total", NAME, ""), "not used").interval("1h"),
+                graph_query(by("spark_application_runs_used_core_seconds_total", NAME, ""), "used").interval(SHORTEST_BAR),
+                graph_query(by("spark_application_runs_wasted_core_seconds_total", NAME, ""), "not used").interval(SHORTEST_BAR),
             ],
             stacked=True,
             bars=True,
@@ -361,10 +362,10 @@ def _trends() -> list:
         ),
         timeseries(
             "Cost of runs that ended",
-            "What the runs that ended in each hour cost, by the operator's prices. Empty without prices.",
+            "What the runs that ended in the time of each bar cost, by the operator's prices. Empty without prices.",
             "short",
             [
-                graph_query(by("spark_application_runs_cost_total", f"{NAME}, currency", "currency"), "{{currency}}").interval("1h"),
+                graph_query(by("spark_application_runs_cost_total", f"{NAME}, currency", "currency"), "{{currency}}").interval(SHORTEST_BAR),
             ],
             bars=True,
         ),

@@ -6,6 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builder
 from frame import dashboard, ended_badly, runs, to_application, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, QUIET, SEVERITIES, STATES, WARNING, colored, steps
 from panels import (
+    SHORTEST_BAR,
     Column,
     fixed,
     graph_query,
@@ -152,7 +153,7 @@ def _durations() -> list:
         ),
         timeseries(
             "Runs by outcome",
-            "Runs of this job that ended in each hour (or longer, in long time ranges).",
+            "Runs of this job that ended in the time of each bar.",
             "short",
             [
                 graph_query(
@@ -160,7 +161,7 @@ def _durations() -> list:
                     + series("spark_application_runs_total", ONE_NAME)
                     + "[$__rate_interval])))",
                     "{{outcome}}",
-                ).interval("1h"),
+                ).interval(SHORTEST_BAR),
             ],
             width=8,
             stacked=True,
@@ -264,7 +265,7 @@ def _findings() -> list:
         ),
         timeseries(
             "Runs with findings, by rule",
-            "Runs in which the rule found something, whatever its severity, in each hour (or longer). A rule "
+            "Runs in which the rule found something, whatever its severity, in the time of each bar. A rule "
             "that begins at some point began with a change: of data, code, settings or cluster.",
             "short",
             [
@@ -273,7 +274,7 @@ def _findings() -> list:
                     + series("spark_application_runs_with_finding_total", ONE_NAME)
                     + "[$__rate_interval]))) > 0",
                     "{{rule}}",
-                ).interval("1h"),
+                ).interval(SHORTEST_BAR),
             ],
             width=10,
             height=9,
@@ -287,18 +288,18 @@ def _amounts() -> list:
     def grown(metric: str, by: str = "spark_cluster") -> str:
         return f"max by ({by}) (increase({series(metric, ONE_NAME)}[$__rate_interval]))"
 
-    def hourly(expression: str, legend: str):
-        return graph_query(expression, legend).interval("1h")
+    def by_bar(expression: str, legend: str):
+        return graph_query(expression, legend).interval(SHORTEST_BAR)
 
     return [
         timeseries(
             "Core time",
-            "Core-seconds of runs that ended in each hour: those in which a task ran, and those that were "
+            "Core-seconds of runs that ended in the time of each bar: those in which a task ran, and those that were "
             "paid for and stood idle.",
             "s",
             [
-                hourly(grown("spark_application_runs_used_core_seconds_total"), "used"),
-                hourly(grown("spark_application_runs_wasted_core_seconds_total"), "not used"),
+                by_bar(grown("spark_application_runs_used_core_seconds_total"), "used"),
+                by_bar(grown("spark_application_runs_wasted_core_seconds_total"), "not used"),
             ],
             width=8,
             stacked=True,
@@ -307,23 +308,23 @@ def _amounts() -> list:
         ),
         timeseries(
             "Cost",
-            "What runs that ended in each hour cost, by the operator's prices. Empty without prices.",
+            "What runs that ended in the time of each bar cost, by the operator's prices. Empty without prices.",
             "short",
-            [hourly(grown("spark_application_runs_cost_total", "spark_cluster, currency"), "{{currency}}")],
+            [by_bar(grown("spark_application_runs_cost_total", "spark_cluster, currency"), "{{currency}}")],
             width=8,
             bars=True,
         ),
         timeseries(
             "Data moved",
-            "Bytes that runs which ended in each hour read, wrote, shuffled and spilled. Spill is data that "
+            "Bytes that runs which ended in the time of each bar read, wrote, shuffled and spilled. Spill is data that "
             "did not fit into execution memory.",
             "bytes",
             [
-                hourly(grown("spark_application_runs_input_bytes_total"), "read"),
-                hourly(grown("spark_application_runs_output_bytes_total"), "written"),
-                hourly(grown("spark_application_runs_shuffle_read_bytes_total"), "shuffle read"),
-                hourly(grown("spark_application_runs_shuffle_write_bytes_total"), "shuffle written"),
-                hourly(grown("spark_application_runs_disk_spilled_bytes_total"), "spilled to disk"),
+                by_bar(grown("spark_application_runs_input_bytes_total"), "read"),
+                by_bar(grown("spark_application_runs_output_bytes_total"), "written"),
+                by_bar(grown("spark_application_runs_shuffle_read_bytes_total"), "shuffle read"),
+                by_bar(grown("spark_application_runs_shuffle_write_bytes_total"), "shuffle written"),
+                by_bar(grown("spark_application_runs_disk_spilled_bytes_total"), "spilled to disk"),
             ],
             width=8,
             overrides=[fixed("spilled to disk", WARNING)],

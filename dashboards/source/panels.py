@@ -98,6 +98,12 @@ def _override(panel, overrides: list[dict]):
     return panel
 
 
+# Half an hour a bar in a day. None is shorter than four scrapes of most
+# Prometheuses: increase() would count into its neighbours.
+BARS = 48
+SHORTEST_BAR = "2m"
+
+
 def timeseries(
     title: str,
     description: str,
@@ -119,6 +125,7 @@ def timeseries(
     panel.insert_nulls(False)
     if bars:
         panel.draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).line_width(0)
+        panel.max_data_points(BARS)
     if stacked:
         stacking = common_builders.StackingConfig().mode(common.StackingMode.NORMAL).group("A")
         panel.stacking(stacking)
@@ -235,6 +242,8 @@ class Column:
             self.properties["decimals"] = decimals
         if mappings:
             self.properties["mappings"] = list(mappings)
+        # A word without a colour of its own would get that of the lowest threshold.
+        if any(result.color for mapping in mappings for result in mapping.options.values()):
             self.properties["custom.cellOptions"] = (
                 {"type": "color-background", "mode": "basic"} if fill else {"type": "color-text"}
             )
