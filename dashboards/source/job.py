@@ -68,6 +68,7 @@ def _head() -> list:
                 "1000 * " + last("spark_application_runs_last_success_timestamp_seconds", NAME, ONE_NAME),
                 "{{spark_cluster}}",
             ),
+            width=3,
         ),
         stat(
             "Next success due in",
@@ -80,6 +81,7 @@ def _head() -> list:
                 "{{spark_cluster}}",
             ),
             limits=steps((None, CRITICAL), (0, OK)),
+            width=3,
         ),
         stat(
             "Last run took",
@@ -89,6 +91,7 @@ def _head() -> list:
                 last("spark_application_runs_last_duration_seconds", NAME, ONE_NAME), "{{spark_cluster}}"
             ),
             decimals=1,
+            width=3,
         ),
         stat(
             "Usually takes",
@@ -99,6 +102,7 @@ def _head() -> list:
                 last("spark_application_runs_baseline_duration_seconds", NAME, ONE_NAME), "{{spark_cluster}}"
             ),
             decimals=1,
+            width=3,
         ),
         stat(
             "Against usual",
@@ -107,6 +111,7 @@ def _head() -> list:
             "short",
             value_query(last("spark_application_regression_ratio", NAME, ONE_NAME), "{{spark_cluster}}"),
             decimals=2,
+            width=3,
         ),
         stat(
             "Failed or lost",
@@ -119,6 +124,30 @@ def _head() -> list:
             ),
             limits=steps((None, OK), (0.5, CRITICAL)),
             decimals=0,
+            width=3,
+        ),
+        stat(
+            "Failed in a row",
+            "The latest runs, back to the last that ended well, that failed or were lost. Of Spark 3, which "
+            "tells no exit code, those with a failed job and no end that was good.",
+            "short",
+            value_query(
+                last("spark_application_runs_failures_in_a_row", NAME, ONE_NAME), "{{spark_cluster}}"
+            ),
+            limits=steps((None, OK), (1, CRITICAL)),
+            width=3,
+        ),
+        stat(
+            "Unused core time",
+            "Core time paid for in which no task ran, of the runs that ended within the time range.",
+            "percentunit",
+            value_query(
+                f"{grew('spark_application_runs_wasted_core_seconds_total', NAME, ONE_NAME)}\n"
+                f"/ ({grew('spark_application_runs_bought_core_seconds_total', NAME, ONE_NAME)} > 0)",
+                "{{spark_cluster}}",
+            ),
+            decimals=0,
+            width=3,
         ),
     ]
 
@@ -218,7 +247,7 @@ def _runs() -> list:
                 Column("currency", "Currency", width=80),
                 Column("spark_cluster", "spark_cluster", hidden=True),
             ],
-            sort="Started",
+            "Started",
             height=10,
             filterable=True,
             no_value="",
@@ -259,7 +288,7 @@ def _findings() -> list:
                 Column("#B", "Wall time to save", unit="s", width=140, decimals=1),
                 Column("#C", "Core time to save", unit="s", width=140, decimals=1),
             ],
-            sort="Wall time to save",
+            "Wall time to save",
             width=14,
             no_value="",
         ),

@@ -13,7 +13,7 @@ from grafana_foundation_sdk.builders import (
 )
 from grafana_foundation_sdk.models import common, dashboard as model
 
-from look import QUIET, SEVERITIES, colored, steps
+from look import QUIET, SEVERITIES, ranked, steps
 
 DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
@@ -266,7 +266,7 @@ def table(
     description: str,
     queries: list,
     columns: list[Column],
-    sort: str,
+    *sort: str,
     width: int = 24,
     height: int = 9,
     no_value: str = "-",
@@ -296,7 +296,12 @@ def table(
         )
     )
     panel.with_transformation(model.DataTransformerConfig(id_val="organize", options=organize))
-    panel.sort_by([common_builders.TableSortByFieldState().display_name(sort).desc(not ascending)])
+    panel.sort_by(
+        [
+            common_builders.TableSortByFieldState().display_name(name).desc(not ascending)
+            for name in sort
+        ]
+    )
     panel.show_header(True).cell_height(common.TableCellHeight.SM).no_value(no_value)
     panel.footer(common_builders.TableFooterOptions().show(False).reducer(["sum"]).count_rows(False))
     if filterable:
@@ -308,7 +313,8 @@ def table(
 
 
 def severity_column() -> Column:
-    return Column("severity", "Severity", mappings=colored(SEVERITIES), fill=True, width=90)
+    """Of a first query whose values are ranks of severities."""
+    return Column("#A", "Severity", mappings=ranked(), fill=True, width=90)
 
 
 def text(title: str, content: str, width: int = 24, height: int = 4):

@@ -6,6 +6,8 @@ labels of what they are about, by `max`. And a run that has ended keeps its
 series only for a while (`retention`), so numbers of one run are its last ones
 within the dashboard's time range, not those of this moment."""
 
+from look import RANKS
+
 RUN = "spark_cluster, app_id, attempt_id"
 STAGE = f"{RUN}, stage_id, stage_attempt_id"
 FINDING = (
@@ -89,6 +91,14 @@ def joined(expression: str, *labels: str) -> str:
     # this moment go before those of earlier ones.
     newest = f"topk by ({RUN}) (1, {current} or on ({RUN}) {info})"
     return f"({expression})\n* on ({RUN}) group_left ({', '.join(labels)})\n{newest}"
+
+
+def with_rank(expression: str) -> str:
+    """What has a severity, with its rank for a value."""
+    ranks = "\n  or ".join(
+        f'label_replace(vector({rank}), "severity", "{word}", "", "")' for word, rank in RANKS.items()
+    )
+    return f"({expression})\n* on (severity) group_left ()\n({ranks})"
 
 
 def with_anchor(expression: str) -> str:
