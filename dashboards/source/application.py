@@ -278,8 +278,9 @@ def _stages() -> list:
         table(
             "Costliest stages",
             "Stage attempts that took longest; those with series are the costliest of the run "
-            "(limits.stages_exported). Longest / typical: 1 is even, a high ratio on a long stage is skew "
-            "or a straggler, and findings say which. Click a stage to look into it.",
+            "(limits.stages_exported). Longest / typical task: 1 is even, a high ratio on a long stage is "
+            "skew (records are uneven likewise) or a straggler, and findings say which. GC and Failed are shares "
+            "of run time and of tasks. Click a stage to look into it.",
             [
                 table_query(latest_state("spark_stage_status", "status", STAGE, ONE_RUN)),
                 column("spark_stage_duration_seconds"),
@@ -298,13 +299,13 @@ def _stages() -> list:
                 Column("status", "Status", mappings=colored(STATUSES), width=100),
                 Column("#B", "Duration", unit="s", decimals=1),
                 Column("#C", "Partitions", unit="short"),
-                Column("#D", "Longest / typical task", unit="short", decimals=1),
-                Column("#E", "Most / typical records", unit="short", decimals=1),
+                Column("#D", "Longest / typical", unit="short", decimals=1),
+                Column("#E", "Records, likewise", unit="short", decimals=1),
                 Column("#F", "Spilled to disk", unit="bytes"),
-                Column("#G", "Garbage collection", unit="percentunit", decimals=1),
+                Column("#G", "GC", unit="percentunit", decimals=1),
                 Column("#H", "I/O per core", unit="Bps"),
-                Column("#I", "Scheduling delay", unit="s", decimals=1),
-                Column("#J", "Failed tasks", unit="percentunit", decimals=1),
+                Column("#I", "Waited", unit="s", decimals=1),
+                Column("#J", "Failed", unit="percentunit", decimals=1),
                 *[Column(name, name, hidden=True) for name in ("spark_cluster", "app_id", "attempt_id")],
             ],
             "Duration",
