@@ -85,8 +85,8 @@ def _head() -> list:
         ),
         stat(
             "Critical findings",
-            "Things found wrong, as they were when each run was last seen, that cost at least 5 minutes and a "
-            "fifth of the run, or its success.",
+            "The severest findings, as they were when each run was last seen: what cost much of a run, or its "
+            "success. Where critical begins, the exporter's configuration says (thresholds.cost).",
             "short",
             value_query(
                 "count(\n" + final("spark_finding", STEP, CLUSTER, 'severity="critical"') + "\n) or vector(0)"
