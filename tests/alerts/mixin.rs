@@ -103,8 +103,10 @@ fn its_settings_do_what_they_say() {
     }
     let down = alerts["SparkExporterDown"]["expr"].as_str().unwrap();
     assert!(down.contains("job=\"spark\"") && !down.contains("spark-exporter"), "{down}");
-    let target = alerts["SparkExporterTargetDown"]["expr"].as_str().unwrap();
-    assert!(target.contains("target!~\"http://driver-.*\""), "{target}");
+    for name in ["SparkExporterTargetDown", "SparkExporterBlind", "SparkApplicationNoSuccess"] {
+        let expression = alerts[name]["expr"].as_str().unwrap();
+        assert!(expression.contains("target!~\"http://driver-.*\""), "{name}: {expression}");
+    }
     for rule in rules(made.path(), RECORDING) {
         let name = rule["record"].as_str().unwrap();
         assert!(name.split(':').next().unwrap().ends_with("_env"), "{name}: keepLabels");
@@ -147,5 +149,31 @@ fn it_serves_the_dashboards() {
     assert_eq!(served.len(), 6);
     for (file, uid) in served {
         assert_eq!(file, format!("{uid}.json"));
+    }
+}
+
+/// A link fills in variables that the dashboard has, and leads to the place of
+/// a finding on the exporter's page.
+#[test]
+fn links_fit_dashboards_and_pages() {
+    let variable = regex::Regex::new(r"[?&]var-(\w+)=").unwrap();
+    let dashboards: Vec<serde_json::Value> =
+        crate::files::listed(&crate::common::real::root().join("dashboards"), "json")
+            .iter()
+            .map(|path| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+            .collect();
+    for (name, alert) in alerts() {
+        let link = annotation(&alert, "dashboard_url");
+        let uid = link.strip_prefix("/d/").unwrap().split('/').next().unwrap();
+        let dashboard = dashboards.iter().find(|dashboard| dashboard["uid"] == uid);
+        let dashboard = dashboard.unwrap_or_else(|| panic!("{name}: no dashboard {uid}"));
+        let variables = dashboard["templating"]["list"].as_array().unwrap();
+        for found in variable.captures_iter(link) {
+            let there = variables.iter().any(|variable| variable["name"] == found[1]);
+            assert!(there, "{name}: {uid} has no variable {}", &found[1]);
+        }
+        let Some((_, place)) = annotation(&alert, "report_url").split_once('#') else { continue };
+        let rule = spark_exporter::diagnose::Rule::ALL.iter().any(|rule| rule.as_str() == place);
+        assert!(rule || place == "{{ $labels.rule }}", "{name}: no rule {place}");
     }
 }

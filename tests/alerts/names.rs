@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 use serde_json::Value;
-use spark_exporter::diagnose::Rule;
+use spark_exporter::diagnose::{Cause, Rule, Severity};
+use spark_exporter::model::{DataQuality, JobStatus, Kind, Source, State};
+use spark_exporter::telemetry::{LOG_FAILURES, SERIES_DROPPED, SKIPPED};
 
 use crate::common::promql::{problems, selectors};
 use crate::files::{RECORDING, alerts, annotation, folder, rules};
@@ -150,9 +152,9 @@ fn alerts_made_of_findings_hold_no_threshold_and_leave_old_runs_alone() {
 #[test]
 fn texts_name_labels_that_the_alert_has() {
     let named = Regex::new(r"\$labels\.(\w+)").unwrap();
+    let first = Regex::new(r"by \(([\w, ]+)\)").unwrap();
     for (name, alert) in alerts() {
         let expression = alert["expr"].as_str().unwrap();
-        let first = Regex::new(r"(?:by|absent) \(?([\w, ]+)\)?").unwrap();
         let kept = first.captures(expression).map(|found| found[1].to_owned()).unwrap_or_default();
         for text in ["description", "dashboard_url", "report_url"] {
             for found in named.captures_iter(annotation(&alert, text)) {
@@ -163,5 +165,92 @@ fn texts_name_labels_that_the_alert_has() {
                 assert!(kept || scraped, "{name}: {text} names {label}");
             }
         }
+    }
+}
+
+/// A value that no series ever has makes an alert that cannot fire.
+#[test]
+fn values_that_are_matched_exist() {
+    let known_rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
+    let states: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
+    let reasons: Vec<&str> = [&SKIPPED[..], &SERIES_DROPPED, &LOG_FAILURES]
+        .concat()
+        .into_iter()
+        .chain(DataQuality::ALL.iter().map(|quality| quality.as_str()))
+        .collect();
+    let causes = [Cause::HeapOom, Cause::ContainerMemory, Cause::NoExecutor, Cause::NoExecutors];
+    let statuses = JobStatus::ALL.iter().map(|status| status.as_str());
+    let known: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
+        ("rule", known_rules),
+        ("state", states.clone()),
+        ("outcome", states),
+        ("reason", reasons),
+        ("cause", causes.iter().map(|cause| cause.as_str()).chain([""]).collect()),
+        ("severity", Severity::ALL.iter().map(|severity| severity.as_str()).collect()),
+        ("status", statuses.chain(["x"]).collect()),
+        ("kind", [Kind::Batch, Kind::Streaming, Kind::Interactive].map(Kind::as_str).to_vec()),
+        ("source", vec![Source::Driver.as_str()]),
+    ]);
+    let expression = |rule: &Value| rule["expr"].as_str().unwrap().to_owned();
+    let recording = rules(&folder(), RECORDING)
+        .into_iter()
+        .map(|rule| (rule["record"].to_string(), vec![expression(&rule)]));
+    let alerting = alerts().into_iter().map(|(name, alert)| {
+        let all = std::iter::once(expression(&alert)).chain(queries(&alert)).collect();
+        (name, all)
+    });
+    let mut seen = BTreeSet::new();
+    for (name, queries) in recording.chain(alerting) {
+        for selector in queries.iter().flat_map(|query| selectors(query)) {
+            for matcher in &selector.matchers.matchers {
+                let Some(known) = known.get(matcher.name.as_str()) else { continue };
+                if matcher.value == "x" {
+                    continue; // a label of the alert
+                }
+                for alternative in matcher.value.split('|') {
+                    // `no_executors?` is both.
+                    let alternative = alternative.trim_end_matches('?');
+                    let there = known.contains(&alternative);
+                    assert!(there, "{name}: no {} is {alternative}", matcher.name);
+                }
+                seen.insert(matcher.name.clone());
+            }
+        }
+    }
+    assert_eq!(seen.len(), known.len(), "{seen:?}");
+}
+
+/// Whoever adds a reason for which something is left out decides here whether
+/// somebody is told.
+#[test]
+fn each_reason_for_leaving_out_is_decided_about() {
+    let alerts = alerts();
+    let told = |alert: &str, reason: &str| {
+        selectors(alerts[alert]["expr"].as_str().unwrap()).iter().any(|selector| {
+            let matchers = &selector.matchers.matchers;
+            matchers.iter().any(|m| m.name == "reason" && m.is_match(reason))
+        })
+    };
+    // Each run has its own limits: of a large one the cheap parts are left out.
+    let meant = [
+        "stages_limit",
+        "executors_limit",
+        "streaming_queries_limit",
+        "sql_executions_limit",
+        "findings_limit",
+    ];
+    let lost = ["series_limit", "targets_limit", "duplicate_run", "duplicate_name"];
+    let all: BTreeSet<&str> = meant.into_iter().chain(lost).collect();
+    assert_eq!(all, SERIES_DROPPED.into_iter().collect());
+    for reason in all {
+        assert_eq!(told("SparkExporterSeriesDropped", reason), lost.contains(&reason), "{reason}");
+    }
+    let meant = ["lookback", "running_on_history_server", "unreadable"];
+    let lost = ["limit", "in_progress", "waiting"];
+    let all: BTreeSet<&str> = meant.into_iter().chain(lost).collect();
+    assert_eq!(all, SKIPPED.into_iter().collect());
+    for reason in all {
+        let told = told("SparkExporterApplicationsSkipped", reason);
+        assert_eq!(told, lost.contains(&reason), "{reason}");
     }
 }
