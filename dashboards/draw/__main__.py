@@ -76,7 +76,9 @@ def photograph(html, height, output):
         except ImportError:
             output.write_bytes(shot.read_bytes())
             return
-        Image.open(shot).convert("RGB").quantize(256).save(output, optimize=True)
+        # Few large areas of colour: each must stay what it is.
+        few = Image.open(shot).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
+        few.save(output, optimize=True)
 
 
 if __name__ == "__main__":
