@@ -170,7 +170,14 @@ fn alertmanager_accepts_its_configuration() {
     let tree = tree("alertmanager");
     let file = inside(&tree, "alertmanager", "--config.file=");
     let amtool = part(&["alertmanager"]).join("amtool");
-    succeeds(Command::new(amtool).arg("check-config").arg(file));
+    succeeds(Command::new(amtool).arg("check-config").arg(&file));
+    // It tells nobody, and else does as the example of alerts/.
+    let (here, example) = (yaml(&file), yaml(&root().join("alerts/alertmanager.yml")));
+    assert_eq!(
+        here["inhibit_rules"], example["inhibit_rules"],
+        "copy them from alerts/alertmanager.yml"
+    );
+    assert_eq!(here["route"]["group_by"], example["route"]["group_by"]);
 }
 
 /// Keys that Grafana's documentation names:

@@ -153,7 +153,7 @@ def _coverage() -> list:
                 Column("#E", "Followed", unit="short", width=90),
                 Column("#F", "Read of logs", unit="bytes", width=110),
             ],
-            sort="Last answer, ago",
+            "Last answer, ago",
             width=16,
             filterable=True,
             no_value="",
@@ -261,14 +261,9 @@ def _errors() -> list:
     return [
         timeseries(
             "Failed requests to Spark",
-            "Requests that failed, by what was asked for and how they failed.",
+            "Requests that failed, by how they failed. The exporter's log says which ones and why.",
             "reqps",
-            [
-                graph_query(
-                    per_second("spark_exporter_fetch_errors_total", "endpoint, kind") + " > 0",
-                    "{{endpoint}}: {{kind}}",
-                )
-            ],
+            [graph_query(per_second("spark_exporter_fetch_errors_total", "kind"), "{{kind}}")],
             width=8,
         ),
         timeseries(
@@ -276,9 +271,7 @@ def _errors() -> list:
             "By reason. Their runs have no series from the log.",
             "short",
             [
-                graph_query(
-                    grown("spark_exporter_event_log_read_failures_total", "reason") + " > 0", "{{reason}}"
-                )
+                graph_query(grown("spark_exporter_event_log_read_failures_total", "reason"), "{{reason}}")
             ],
             width=8,
             bars=True,
@@ -300,7 +293,7 @@ def _errors() -> list:
             "Connections refused or broken",
             "At the exporter's own web end, by reason.",
             "short",
-            [graph_query(grown("spark_exporter_http_failures_total", "reason") + " > 0", "{{reason}}")],
+            [graph_query(grown("spark_exporter_http_failures_total", "reason"), "{{reason}}")],
             width=8,
             bars=True,
         ),
@@ -428,7 +421,7 @@ def _size() -> list:
                 Column("#B", "Runs since", unit="dateTimeAsLocal", width=180),
                 Column("#C", "Series", unit="short", width=100),
             ],
-            sort="Exporter",
+            "Exporter",
             ascending=True,
             height=6,
             no_value="",

@@ -18,7 +18,7 @@ from panels import (
     timeseries,
     value_query,
 )
-from query import ONE_RUN, ONE_STAGE, RUN, STAGE, final, last, latest_state, now, series
+from query import ONE_RUN, ONE_STAGE, RUN, STAGE, final, last, latest_state, now, series, with_rank
 from words import rule_mapping
 
 OF_STAGE = ['stage_id="$stage_id"', 'stage_attempt_id=~"$stage_attempt_id"']
@@ -118,7 +118,7 @@ def _findings() -> list:
 
     first = table_query(
         'label_replace(\n'
-        + final("spark_finding", "1m", ONE_RUN, *OF_STAGE)
+        + with_rank(final("spark_finding", "1m", ONE_RUN, *OF_STAGE))
         + ',\n"meaning", "$1", "rule", "(.+)")'
     )
     return [
@@ -139,7 +139,8 @@ def _findings() -> list:
                 Column("sql_id", "SQL", width=60),
                 *[Column(name, name, hidden=True) for name in ("spark_cluster", "app_id", "attempt_id")],
             ],
-            sort="Wall time to save",
+            "Severity",
+            "Wall time to save",
             height=6,
             no_value="",
         )
@@ -275,7 +276,7 @@ def _against_limits():
                 limits=[(None, "text"), (1, WARNING)],
             ),
         ],
-        sort="Stage / limit",
+        "Stage / limit",
         width=14,
         height=8,
         no_value="",

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
+use promql_parser::parser::Expr;
 use serde_json::Value;
 use spark_exporter::diagnose::Rule;
 
+use crate::common::promql::calls;
+use crate::common::recorded;
 use crate::read::{Dashboard, all, having, overrides, text};
 
 const ON_GITHUB: &str = "https://github.com/spark-exporter/spark-exporter/blob/main/";
@@ -111,5 +115,76 @@ fn links_outwards_lead_to_our_own_pages() {
                 assert_eq!(segments, expected.join("/"), "{place}");
             }
         }
+    }
+}
+
+/// The place of a finding in the report is made from its labels, by the query:
+/// it has to be where the report puts it.
+#[test]
+fn a_click_on_a_finding_leads_to_its_place_in_the_report() {
+    let dashboards = all();
+    let application = dashboards.iter().find(|dashboard| dashboard.name == "application").unwrap();
+    let panels = application.panels();
+    let panel = panels.iter().find(|panel| panel["title"] == "What is wrong").unwrap();
+    let query = text(&panel["targets"][0]["expr"]).replace("[$__range", "[1h");
+    // The innermost is the first to be applied.
+    let mut steps: Vec<(regex::Regex, String)> = calls(&query)
+        .iter()
+        .filter(|call| call.func.name == "label_replace")
+        .map(|call| [1, 2, 3, 4].map(|place| string(&call.args.args[place])))
+        .filter(|[to, _, from, _]| to == "anchor" && from == "anchor")
+        .map(|[_, place, _, pattern]| {
+            (regex::Regex::new(&format!("^(?:{pattern})$")).unwrap(), place)
+        })
+        .collect();
+    steps.reverse();
+    assert!(steps.len() >= 3);
+    let mut kinds = BTreeSet::new();
+    for run in ["hot_key", "executor_killed", "driver_gap", "count_distinct"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_spark-exporter"))
+            .args(["diagnose", "--format", "json", "--fail-on", "never"])
+            .arg(recorded(&format!("{run}/4.3.0")))
+            .output()
+            .unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for finding in report["applications"][0]["findings"].as_array().unwrap() {
+            let subject = &finding["subject"];
+            let label = |key: &str| match &subject[key] {
+                Value::Null => String::new(),
+                Value::String(word) => word.clone(),
+                number => number.to_string(),
+            };
+            let mut place = [
+                label("kind"),
+                text(&finding["rule"]).to_owned(),
+                label("stage_id"),
+                label("stage_attempt_id"),
+                label("executor_id"),
+                label("sql_id"),
+            ]
+            .join("|");
+            for (pattern, replacement) in &steps {
+                if let Some(found) = pattern.captures(&place) {
+                    let mut replaced = String::new();
+                    found.expand(replacement, &mut replaced);
+                    place = replaced;
+                }
+            }
+            // What has no label of its own is found by its rule.
+            let own = ["application", "stage", "executor", "sql_execution"];
+            let expected = if own.contains(&label("kind").as_str()) { "anchor" } else { "rule" };
+            assert_eq!(place, text(&finding[expected]), "{run}: {finding}");
+            kinds.insert(label("kind"));
+        }
+    }
+    for kind in ["application", "stage", "executor", "sql_execution"] {
+        assert!(kinds.contains(kind), "{kinds:?}");
+    }
+}
+
+fn string(argument: &Expr) -> String {
+    match argument {
+        Expr::StringLiteral(text) => text.val.clone(),
+        other => panic!("{other} is no text"),
     }
 }

@@ -43,14 +43,20 @@ fn colours_are_the_severities() {
     let mut colours: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut tables = 0;
     for (place, options) in mappings() {
-        if !options.keys().any(|word| severities.contains(word.as_str())) {
+        // Tables are sorted by ranks, which become their words.
+        let words: BTreeSet<&str> = options.values().map(|what| text(&what["text"])).collect();
+        if words.is_disjoint(&severities) {
             continue;
         }
         tables += 1;
-        let words: BTreeSet<&str> = options.keys().map(String::as_str).collect();
         assert_eq!(words, severities, "{place}: every severity and nothing else");
-        for (word, what) in options {
-            assert_eq!(what["text"], word.as_str(), "{place}");
+        let mut ranks: Vec<(&String, &str)> =
+            options.iter().map(|(rank, what)| (rank, text(&what["text"]))).collect();
+        ranks.sort();
+        let in_order: Vec<&str> = ranks.into_iter().map(|(_, word)| word).collect();
+        assert_eq!(in_order, Severity::ALL.map(|severity| severity.as_str()), "{place}");
+        for what in options.values() {
+            let word = text(&what["text"]).to_owned();
             colours.entry(word).or_default().insert(text(&what["color"]).to_owned());
         }
     }
