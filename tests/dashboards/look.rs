@@ -54,7 +54,7 @@ fn colours_are_the_severities() {
             options.iter().map(|(rank, what)| (rank, text(&what["text"]))).collect();
         ranks.sort();
         let in_order: Vec<&str> = ranks.into_iter().map(|(_, word)| word).collect();
-        assert_eq!(in_order, Severity::ALL.map(|severity| severity.as_str()), "{place}");
+        assert_eq!(in_order, Severity::ALL.map(Severity::as_str), "{place}");
         for what in options.values() {
             let word = text(&what["text"]).to_owned();
             colours.entry(word).or_default().insert(text(&what["color"]).to_owned());
