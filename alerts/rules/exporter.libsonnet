@@ -95,7 +95,7 @@ local lib = import '../lib.libsonnet';
           'SparkExporterSeriesDropped',
           |||
             max by (%(exporter)s, reason) (
-              increase(spark_exporter_series_dropped_total{%(sel)sreason!~"stages_limit|executors_limit|streaming_queries_limit|findings_limit"}[15m])
+              increase(spark_exporter_series_dropped_total{%(sel)sreason!~"stages_limit|executors_limit|streaming_queries_limit|sql_executions_limit|findings_limit"}[15m])
             ) > 0
           |||,
           'spark-exporter leaves series out.',
