@@ -47,7 +47,8 @@ docs: ## Write the generated documentation again
 	UPDATE_DOCS=1 cargo test --locked --all-features --quiet --test docs
 
 alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
-	$$(tests/parts/python-tools)/bin/python alerts/compile
+	$$(tests/parts/python-tools)/bin/python -B alerts/compile
+	UPDATE_DOCS=1 cargo test --locked --quiet --test alerts the_tables_of_the_page
 
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py

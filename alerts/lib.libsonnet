@@ -21,6 +21,8 @@
       exporter: list(['job', 'instance'] + keep),
       target: list(['spark_cluster', 'target'] + keep),
       sel: if config.selector == '' then '' else config.selector + ', ',
+      // Of sources: those that should be there.
+      staying: if config.targetsThatComeAndGo == '' then '' else 'target!~"' + config.targetsThatComeAndGo + '"',
     };
 
     // An expression with %(run)s and its like filled in, without empty braces.
@@ -105,7 +107,7 @@
       // what is not seen may have happened. (Logs that wait to be read are no reason: the
       // newest come first.)
       seen:: promql(|||
-        unless on (%(cluster)s) (spark_exporter_target_up{%(sel)s} == 0)
+        unless on (%(cluster)s) (spark_exporter_target_up{%(sel)s%(staying)s} == 0)
         unless on () (spark_exporter_applications_skipped{%(sel)sreason="limit"} > 0)
         unless on () (time() - spark_exporter_start_timestamp_seconds{%(sel)s} < %(settleFor)d)
       |||),
@@ -148,7 +150,7 @@
                     + (if rule == '' then '' else '#' + rule),
       },
       streamLinks(rule=''):: self.runLinks(rule) + {
-        dashboard_url: config.grafanaUrl + '/d/spark-exporter-streaming/spark-streaming?' + query(['spark_cluster', 'app_name', 'app_id', 'attempt_id']),
+        dashboard_url: config.grafanaUrl + '/d/spark-exporter-streaming/spark-streaming?' + query(['spark_cluster', 'app_id']),
       },
       nameLinks:: {
         dashboard_url: config.grafanaUrl + '/d/spark-exporter-job/spark-job?' + query(['spark_cluster', 'app_name']),

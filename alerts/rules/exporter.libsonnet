@@ -7,8 +7,6 @@ local lib = import '../lib.libsonnet';
   local who = '{{ $labels.instance }}',
   local alert(name, expr, summary, description) = l.alert(name, l.promql(expr), summary, description, l.exporterLinks),
 
-  local comeAndGo = if config.targetsThatComeAndGo == '' then '' else 'target!~"' + config.targetsThatComeAndGo + '"',
-
   prometheusAlerts+:: {
     groups+: [{
       name: 'spark-exporter',
@@ -33,7 +31,7 @@ local lib = import '../lib.libsonnet';
         )
         + alert(
           'SparkExporterTargetDown',
-          'max by (%(target)s) (spark_exporter_target_up{%(sel)s' + comeAndGo + '}) == 0',
+          'max by (%(target)s) (spark_exporter_target_up{%(sel)s%(staying)s}) == 0',
           'spark-exporter cannot reach a source of Spark applications.',
           '{{ $labels.target }} (cluster {{ $labels.spark_cluster }}) does not answer'
           + l.where(
@@ -44,7 +42,7 @@ local lib = import '../lib.libsonnet';
         )
         + alert(
           'SparkExporterBlind',
-          'max by (%(cluster)s) (spark_exporter_target_up{%(sel)s' + comeAndGo + '}) == 0',
+          'max by (%(cluster)s) (spark_exporter_target_up{%(sel)s%(staying)s}) == 0',
           'spark-exporter reaches no source of a whole cluster.',
           'Of the Spark applications of {{ $labels.spark_cluster }} nothing is known: none of its sources answers.'
         )

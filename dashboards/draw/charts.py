@@ -1,6 +1,6 @@
-"""Panels that are pictures: lines over time, bars, pies, states. As SVG.
+"""Panels over time: lines, bars and states. As SVG.
 
-Place: beside panels.py, which has those that are text.
+Place: beside panels.py, which has those that are text, and shares.py.
 """
 
 import math
@@ -35,6 +35,15 @@ def nice_ticks(low, high, count, factor=10):
         step = next(scale * one for one in (1, 2, 2.5, 5, 10) if scale * one >= raw * 0.999)
     first = math.ceil(low / step - 1e-9) * step
     return [first + index * step for index in range(int((high - first) / step + 1e-6) + 1)]
+
+
+def alike(ticks, unit):
+    """How many decimals tell ticks apart that stand in one scale; None where
+    each finds its own scale, as times and bytes do."""
+    if len(ticks) < 2 or max(map(abs, ticks)) >= 1000 or unit in ("s", "ms") or "bytes" in unit:
+        return None
+    step = (ticks[1] - ticks[0]) * (100 if unit == "percentunit" else 1)
+    return next(places for places in range(12) if abs(step * 10**places - round(step * 10**places)) < 1e-6)
 
 
 def time_ticks(begins, ends, count):
@@ -116,7 +125,7 @@ def time_series(panel, frames, width, height, page):
     elif rows:
         foot = min(rows * 20 + 4, height * 0.45)
     else:
-        foot = 22 * math.ceil(sum(len(one.name) * 6.6 + 34 for one in listed) / width)
+        foot = 6 + 20 * math.ceil(sum(len(one.name) * 6.6 + 38 for one in listed) / width)
         foot = min(foot, height * 0.4)
     chart = width - (min(320, width * 0.42) if side else 0)
     stacked(shown)
@@ -177,15 +186,21 @@ def lines(series, width, height, page):
 
         right = axis is right_axis
         factor = 1024 if (options.get("unit") or "") in ("bytes", "binBps") else 10
-        for tick in nice_ticks(low, high, max(2, inner_height // 40), factor):
+        ticks = nice_ticks(low, high, max(2, inner_height // 40), factor)
+        decimals = options.get("decimals")
+        if decimals is None:
+            decimals = alike(ticks, options.get("unit") or "short")
+        for tick in ticks:
             if not right:
                 out.append(f'<line x1="{pad_left}" x2="{width - pad_right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" stroke="{GRID}"/>')
-            text = units.written(tick, options.get("unit") or "short", options.get("decimals"), page.now)
+            text = units.written(tick, options.get("unit") or "short", decimals, page.now)
             out.append(label(width - pad_right + 6 if right else pad_left - 6, y(tick) + 4, text, "start" if right else "end"))
         out += limit_lines(axis, pad_left, width - pad_right, y, low, high)
+        spacing = min((b - a for one in axis for a, b in zip(one.times, one.times[1:])), default=None)
+        bar = inner_width * (spacing / (page.ends - page.begins) if spacing else 0.05) * 0.8
         # The first lies in front.
         for one in reversed(axis):
-            out += one_line(one, x, y, low)
+            out += one_line(one, x, y, low, max(1.0, bar))
     return svg(round(width), round(height), out)
 
 
@@ -232,7 +247,7 @@ def limit_lines(axis, left, right, y, low, high):
     return out
 
 
-def one_line(one, x, y, low):
+def one_line(one, x, y, low, bar):
     style = one.custom.get("drawStyle", "line")
     width = one.custom.get("lineWidth", 1)
     fill = one.custom.get("fillOpacity", 0) / 100
@@ -245,10 +260,8 @@ def one_line(one, x, y, low):
         size = one.custom.get("pointSize", 5) / 2
         return [f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{size}" fill="{one.color}"/>' for px, py, _ in points]
     if style == "bars":
-        steps = [b[0] - a[0] for a, b in zip(points, points[1:])]
-        wide = max(1.0, min(steps, default=8) * 0.8)
         return [
-            f'<rect x="{px - wide / 2:.1f}" y="{py:.1f}" width="{wide:.1f}" height="{max(0, below - py):.1f}" fill="{one.color}" fill-opacity="{max(fill, 0.1):.2f}" stroke="{one.color}"/>'
+            f'<rect x="{px - bar / 2:.1f}" y="{py:.1f}" width="{bar:.1f}" height="{max(0, below - py):.1f}" fill="{one.color}" fill-opacity="{max(fill, 0.1):.2f}" stroke="{one.color}"/>'
             for px, py, below in points
         ]
     if style != "line":
@@ -335,118 +348,3 @@ def state_timeline(panel, frames, width, height, page):
     for moment, text in time_ticks(page.begins, page.ends, max(2, inner // 80)):
         out.append(label(x(moment), height - 6, text, "middle"))
     return svg(round(width), round(height), out)
-
-
-def pie(panel, values, width, height, page):
-    """`values`: [(name, number, field, options)]."""
-    values = [one for one in values if one[1]]
-    total = math.fsum(one[1] for one in values)
-    if not total:
-        return None
-    options = panel.get("options", {})
-    legend = options.get("legend", {})
-    side = legend.get("placement") == "right" and legend.get("showLegend") is not False
-    chart = width * 0.5 if side else width
-    tall = height if side or legend.get("showLegend") is False else height - 24
-    radius = min(chart, tall) / 2 - 6
-    cx, cy, angle, out = chart / 2, tall / 2, -math.pi / 2, []
-    entries = []
-    for index, (name, number, field, field_options) in enumerate(values):
-        paint = fields.paint(number, field_options, index)
-        share = number / total
-        end = angle + share * 2 * math.pi
-        if len(values) == 1:
-            out.append(f'<circle cx="{cx}" cy="{cy}" r="{radius}" fill="{paint}"/>')
-        else:
-            large = 1 if share > 0.5 else 0
-            out.append(
-                f'<path d="M{cx:.1f},{cy:.1f}L{cx + radius * math.cos(angle):.1f},{cy + radius * math.sin(angle):.1f}'
-                f'A{radius:.1f},{radius:.1f} 0 {large} 1 {cx + radius * math.cos(end):.1f},{cy + radius * math.sin(end):.1f}Z" fill="{paint}"/>'
-            )
-        angle = end
-        parts = legend.get("values") or []
-        words = [fields.text(number, field, field_options, page.now)] if "value" in parts else []
-        words += [f"{share * 100:.0f}%"] if "percent" in parts else []
-        entries.append(f'<tr><td><i style="background:{paint}"></i>{escape(name)}</td>' + "".join(f"<td>{escape(word)}</td>" for word in words) + "</tr>")
-    if options.get("pieType") == "donut":
-        out.append(f'<circle cx="{cx}" cy="{cy}" r="{radius * 0.6:.1f}" fill="#181B1F"/>')
-    picture = svg(round(chart), round(tall), out)
-    if legend.get("showLegend") is False:
-        return picture
-    if not side:
-        inline = "".join(entries).replace("<tr>", "<span>").replace("</tr>", "</span>").replace("<td>", " ").replace("</td>", "")
-        return f'<div class="above">{picture}<div class="legend">{inline}</div></div>'
-    return f'<div class="beside">{picture}<div class="legend side" style="width:{width - chart:.0f}px"><table>{"".join(entries)}</table></div></div>'
-
-
-def bar_chart(panel, frames, width, height, page):
-    """Groups of bars: a text field along the axis, number fields as bars."""
-    options = panel.get("options", {})
-    frame = next((one for one in frames if len(one)), None)
-    if frame is None:
-        return None
-    names = frame.named(options["xField"]) if options.get("xField") else None
-    names = names or next((one for one in frame.fields if one.kind == "string"), frame.fields[0])
-    bars = []
-    for field in frame.fields:
-        field_options = fields.options_of(panel, field)
-        if field.kind == "number" and field is not names and not (field_options["custom"].get("hideFrom") or {}).get("viz"):
-            bars.append((field, field_options))
-    if not bars:
-        return None
-    stack = options.get("stacking", "none") != "none"
-    across = options.get("orientation") == "horizontal"
-    sums = [math.fsum(f.values[i] or 0 for f, _ in bars if not missing(f.values[i])) for i in range(len(frame))]
-    tops = sums if stack else [value for f, _ in bars for value in f.values if not missing(value)]
-    high = max([bars[0][1].get("max") or 0, max(tops, default=1) * 1.05]) or 1
-    legend = options.get("legend", {}).get("showLegend", True) and len(bars) > 1
-    foot = (24 if legend else 0) + 22
-    texts = [fields.text(value, names, fields.options_of(panel, names), page.now) for value in names.values]
-    pad = min(width * 0.35, 16 + max(map(len, texts), default=1) * 6.6) if across else 62
-    inner_width, inner_height = width - pad - 12, height - foot - 8
-    out = []
-    slot = (inner_height if across else inner_width) / len(frame)
-    thick = slot * 0.8 / (1 if stack else len(bars))
-    unit = bars[0][1].get("unit") or "short"
-    for tick in nice_ticks(0, high, max(2, (inner_width // 90) if across else (inner_height // 40)), 1024 if unit == "bytes" else 10):
-        at = tick / high
-        text = units.written(tick, unit, bars[0][1].get("decimals"), page.now)
-        if across:
-            px = pad + at * inner_width
-            out += [f'<line x1="{px:.1f}" x2="{px:.1f}" y1="8" y2="{8 + inner_height:.1f}" stroke="{GRID}"/>', label(px, inner_height + 22, text, "middle")]
-        else:
-            py = 8 + inner_height * (1 - at)
-            out += [f'<line x1="{pad}" x2="{pad + inner_width:.1f}" y1="{py:.1f}" y2="{py:.1f}" stroke="{GRID}"/>', label(pad - 6, py + 4, text, "end")]
-    for row in range(len(frame)):
-        base = 0.0
-        for index, (field, field_options) in enumerate(bars):
-            value = field.values[row]
-            if missing(value):
-                continue
-            paint = fields.paint(value, field_options, index, (0, high))
-            opacity = field_options["custom"].get("fillOpacity", 80) / 100
-            offset = row * slot + slot * 0.1 + (0 if stack else index * thick)
-            size, start = value / high, base / high
-            if across:
-                box = (pad + start * inner_width, 8 + offset, size * inner_width, thick)
-            else:
-                box = (pad + offset, 8 + inner_height * (1 - start - size), thick, size * inner_height)
-            out.append('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" '.format(*box) + f'fill="{paint}" fill-opacity="{opacity}"/>')
-            base += value if stack else 0
-        if across:
-            out.append(label(pad - 6, 8 + row * slot + slot / 2 + 4, cut(texts[row], pad), "end"))
-        elif slot > 26 or row % math.ceil(60 / slot) == 0:
-            out.append(label(pad + row * slot + slot / 2, inner_height + 22, cut(texts[row], max(slot, 60)), "middle"))
-    picture = svg(round(width), round(height - (24 if legend else 0)), out)
-    if not legend:
-        return picture
-    entries = "".join(
-        f'<span><i style="background:{fields.paint(reduced(f.values, "lastNotNull"), o, index, (0, high))}"></i>{escape(o.get("displayName") or f.called())}</span>'
-        for index, (f, o) in enumerate(bars)
-    )
-    return f'<div class="above">{picture}<div class="legend">{entries}</div></div>'
-
-
-def cut(text, width):
-    most = max(3, int(width / 6.4))
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -40,10 +40,20 @@ def color(name):
     return NAMED[name]
 
 
+# What colours the values of a panel that says nothing of it.
+SCHEMES = {
+    "timeseries": "palette-classic",
+    "barchart": "palette-classic",
+    "piechart": "palette-classic",
+    "state-timeline": "continuous-GrYlRd",
+}
+
+
 def options_of(panel, field):
     """The panel's field options with the overrides that fit this field."""
     given = panel.get("fieldConfig", {})
     options = copy.deepcopy(given.get("defaults", {}))
+    options["color"] = options.get("color") or {"mode": SCHEMES.get(panel["type"], "thresholds")}
     options.setdefault("custom", {})
     for override in given.get("overrides", []):
         if fits(override["matcher"], field):
@@ -121,7 +131,7 @@ def paint(value, options, index=0, bounds=(0, 100)):
     found = mapped(value, options)
     if found and found.get("color"):
         return color(found["color"])
-    scheme = options.get("color") or {"mode": "thresholds"}
+    scheme = options["color"]
     match scheme.get("mode"):
         case "fixed":
             return color(scheme.get("fixedColor", "gray"))

@@ -9,6 +9,7 @@ from html import escape
 
 import charts
 import fields
+import shares
 from frames import missing, reduced, sorted_frame
 
 
@@ -31,9 +32,9 @@ def draw(panel, frames, width, height, page):
         case "state-timeline":
             return charts.state_timeline(panel, frames, width, height, page)
         case "barchart":
-            return charts.bar_chart(panel, frames, width, height, page)
+            return shares.bar_chart(panel, frames, width, height, page)
         case "piechart":
-            return charts.pie(panel, single_values(panel, frames), width, height, page)
+            return shares.pie(panel, single_values(panel, frames), width, height, page)
     raise SystemExit(f"panels of type {kind!r} are not drawn (panel {panel.get('title')!r})")
 
 

@@ -5,15 +5,15 @@ from grafana_foundation_sdk.builders import dashboard as builder
 
 from frame import (
     dashboard,
-    field,
-    to_application,
+    ended_badly,
+    runs,
     to_job,
     to_report,
     to_rule,
     to_stage,
     variables,
 )
-from look import CRITICAL, INFO, OK, PARTS, QUIET, SEVERITIES, STATES, STATUSES, WARNING, colored, steps, yes_no
+from look import CRITICAL, INFO, OK, PARTS, QUIET, STATES, STATUSES, WARNING, colored, yes_no
 from panels import (
     Column,
     bars,
@@ -26,7 +26,7 @@ from panels import (
     timeseries,
     value_query,
 )
-from query import FINDING, ONE_RUN, RUN, STAGE, final, joined, last, latest_state, now, series, with_anchor
+from query import ONE_RUN, RUN, STAGE, final, last, latest_state, now, with_anchor, with_rank
 from words import rule_mapping
 
 LEGEND_RUN = "{{app_id}}"
@@ -39,6 +39,7 @@ def make():
         "One run of a Spark application: what is wrong with it, what that costs, where the time went.",
         variables("spark_cluster", "any_app_name", "app_id", "attempt_id"),
     )
+    made.annotation(runs(ONE_RUN)).annotation(ended_badly(ONE_RUN))
     for panel in [*_head(), *_findings()]:
         made.with_panel(panel)
     for title, panels in [
@@ -121,13 +122,13 @@ def _findings() -> list:
 
     first = table_query(
         'label_replace(\n'
-        + with_anchor(final("spark_finding", "1m", ONE_RUN))
+        + with_anchor(with_rank(final("spark_finding", "1m", ONE_RUN)))
         + ',\n"meaning", "$1", "rule", "(.+)")'
     )
     return [
         table(
             "What is wrong",
-            "Findings of this run as they were when it was last seen, costliest first. Click a rule for "
+            "Findings of this run as they were when it was last seen: the worst first, then the costliest. Click a rule for "
             "the evidence and what to change (on the exporter's page), or for what the rule rests on. "
             "Seconds are what the run would save; empty where Spark gives no time for the fault. "
             "Empty table: nothing was found, which is a verdict only as far as the data is whole (below).",
@@ -147,7 +148,8 @@ def _findings() -> list:
                 Column("anchor", "Anchor", hidden=True),
                 *[Column(name, name, hidden=True) for name in ("spark_cluster", "app_id", "attempt_id")],
             ],
-            sort="Wall time to save",
+            "Severity",
+            "Wall time to save",
             height=9,
             no_value="",
         )
@@ -244,7 +246,7 @@ def _executors() -> list:
                     f"{last('spark_executor_task_gc_time_seconds', executor, ONE_RUN)}\n"
                     f"/ ({last('spark_executor_task_time_seconds', executor, ONE_RUN)} > 0)"
                 ),
-                column("spark_executor_tasks", 'status=~"complete|succeeded"'),
+                column("spark_executor_tasks", 'status="succeeded"'),
                 column("spark_executor_tasks", 'status="failed"'),
                 column("spark_executor_peak_heap_bytes"),
                 column("spark_executor_shuffle_read_bytes"),
@@ -263,7 +265,7 @@ def _executors() -> list:
                 Column("#I", "Shuffle read", unit="bytes"),
                 Column("#J", "Shuffle written", unit="bytes"),
             ],
-            sort="Task time",
+            "Task time",
         ),
     ]
 
@@ -276,8 +278,9 @@ def _stages() -> list:
         table(
             "Costliest stages",
             "Stage attempts that took longest; those with series are the costliest of the run "
-            "(limits.stages_exported). Longest / typical: 1 is even, a high ratio on a long stage is skew "
-            "or a straggler, and findings say which. Click a stage to look into it.",
+            "(limits.stages_exported). Longest / typical task: 1 is even, a high ratio on a long stage is "
+            "skew (records are uneven likewise) or a straggler, and findings say which. GC and Failed are shares "
+            "of run time and of tasks. Click a stage to look into it.",
             [
                 table_query(latest_state("spark_stage_status", "status", STAGE, ONE_RUN)),
                 column("spark_stage_duration_seconds"),
@@ -296,16 +299,16 @@ def _stages() -> list:
                 Column("status", "Status", mappings=colored(STATUSES), width=100),
                 Column("#B", "Duration", unit="s", decimals=1),
                 Column("#C", "Partitions", unit="short"),
-                Column("#D", "Longest / typical task", unit="short", decimals=1),
-                Column("#E", "Most / typical records", unit="short", decimals=1),
+                Column("#D", "Longest / typical", unit="short", decimals=1),
+                Column("#E", "Records, likewise", unit="short", decimals=1),
                 Column("#F", "Spilled to disk", unit="bytes"),
-                Column("#G", "Garbage collection", unit="percentunit", decimals=1),
+                Column("#G", "GC", unit="percentunit", decimals=1),
                 Column("#H", "I/O per core", unit="Bps"),
-                Column("#I", "Scheduling delay", unit="s", decimals=1),
-                Column("#J", "Failed tasks", unit="percentunit", decimals=1),
+                Column("#I", "Waited", unit="s", decimals=1),
+                Column("#J", "Failed", unit="percentunit", decimals=1),
                 *[Column(name, name, hidden=True) for name in ("spark_cluster", "app_id", "attempt_id")],
             ],
-            sort="Duration",
+            "Duration",
         ),
     ]
 
@@ -340,7 +343,7 @@ def _sql() -> list:
                 Column("#E", "Submitted", unit="dateTimeAsLocal"),
                 *[Column(name, name, hidden=True) for name in ("spark_cluster", "app_id", "attempt_id")],
             ],
-            sort="Duration",
+            "Duration",
             height=8,
         ),
     ]
@@ -392,10 +395,10 @@ def _data() -> list:
             "that need the missing part stay silent, so that no finding is not the same as no fault. Empty: "
             "the data is whole.",
             [
-                table_query(last("spark_application_data_quality", f"{RUN}, reason", ONE_RUN) + " > 0"),
+                table_query(final("spark_application_data_quality", "1m", ONE_RUN, by=f"{RUN}, reason")),
             ],
             [Column("reason", "Mark"), Column("attempt_id", "Attempt", width=80)],
-            sort="Mark",
+            "Mark",
             width=8,
             height=8,
             ascending=True,

@@ -3,8 +3,8 @@ numbers are, and whether it is a polite guest."""
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, variables
-from look import CRITICAL, INFO, OK, QUIET, WARNING, steps, yes_no
+from frame import dashboard, link, variables
+from look import CRITICAL, OK, QUIET, WARNING, steps, yes_no
 from panels import (
     Column,
     fixed,
@@ -18,6 +18,8 @@ from panels import (
 )
 from query import CLUSTER, series
 
+# Reasons that only say that the costliest subjects of a run have series.
+AS_IT_SHOULD_BE = 'reason!~"(stages|executors|sql_executions|streaming_queries|findings)_limit"'
 TARGETS = "spark_cluster, target"
 
 
@@ -88,6 +90,7 @@ def _head() -> list:
             "same runs count them both.",
             "short",
             value_query(f"sum({series('spark_exporter_applications')})"),
+            links=[link("The exporter's page", "${exporter:raw}/", True)],
         ),
         stat(
             "Snapshot's age",
@@ -97,11 +100,13 @@ def _head() -> list:
             limits=steps((None, OK), (120, WARNING), (600, CRITICAL)),
         ),
         stat(
-            "Series dropped",
-            "Series left out of snapshots within the time range, because of a limit. Added up over snapshots: "
-            "one series that is left out for an hour counts once for each snapshot.",
+            "Series lost",
+            "Series left out of snapshots within the time range because there were too many in all, or two of "
+            "one name. That only the costliest stages, findings and executors of a run have series is as it "
+            "should be, and not in it. Added up over snapshots: a series that is left out for an hour counts "
+            "once for each.",
             "short",
-            value_query(in_range("spark_exporter_series_dropped_total")),
+            value_query(in_range("spark_exporter_series_dropped_total", AS_IT_SHOULD_BE)),
             limits=odd,
             decimals=0,
         ),
@@ -148,7 +153,7 @@ def _coverage() -> list:
                 Column("#E", "Followed", unit="short", width=90),
                 Column("#F", "Read of logs", unit="bytes", width=110),
             ],
-            sort="Last answer, ago",
+            "Last answer, ago",
             width=16,
             filterable=True,
             no_value="",
@@ -256,14 +261,9 @@ def _errors() -> list:
     return [
         timeseries(
             "Failed requests to Spark",
-            "Requests that failed, by what was asked for and how they failed.",
+            "Requests that failed, by how they failed. The exporter's log says which ones and why.",
             "reqps",
-            [
-                graph_query(
-                    per_second("spark_exporter_fetch_errors_total", "endpoint, kind") + " > 0",
-                    "{{endpoint}}: {{kind}}",
-                )
-            ],
+            [graph_query(per_second("spark_exporter_fetch_errors_total", "kind"), "{{kind}}")],
             width=8,
         ),
         timeseries(
@@ -271,9 +271,7 @@ def _errors() -> list:
             "By reason. Their runs have no series from the log.",
             "short",
             [
-                graph_query(
-                    grown("spark_exporter_event_log_read_failures_total", "reason") + " > 0", "{{reason}}"
-                )
+                graph_query(grown("spark_exporter_event_log_read_failures_total", "reason"), "{{reason}}")
             ],
             width=8,
             bars=True,
@@ -295,7 +293,7 @@ def _errors() -> list:
             "Connections refused or broken",
             "At the exporter's own web end, by reason.",
             "short",
-            [graph_query(grown("spark_exporter_http_failures_total", "reason") + " > 0", "{{reason}}")],
+            [graph_query(grown("spark_exporter_http_failures_total", "reason"), "{{reason}}")],
             width=8,
             bars=True,
         ),
@@ -423,7 +421,7 @@ def _size() -> list:
                 Column("#B", "Runs since", unit="dateTimeAsLocal", width=180),
                 Column("#C", "Series", unit="short", width=100),
             ],
-            sort="Exporter",
+            "Exporter",
             ascending=True,
             height=6,
             no_value="",

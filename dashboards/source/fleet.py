@@ -3,9 +3,10 @@ it costs, and which jobs to look at."""
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, field, link, to_application, to_job, to_report, to_rule, variables
-from look import CRITICAL, INFO, OK, QUIET, SEVERITIES, STATES, WARNING, colored, steps
+from frame import dashboard, ended_badly, field, link, to_application, to_job, to_report, to_rule, variables
+from look import CRITICAL, INFO, OK, STATES, WARNING, colored, steps
 from panels import (
+    SHORTEST_BAR,
     Column,
     fixed,
     graph_query,
@@ -16,7 +17,7 @@ from panels import (
     timeseries,
     value_query,
 )
-from query import CLUSTER, RUN, final, grew, joined, last, latest_state, now, of_range, series
+from query import CLUSTER, RUN, final, grew, joined, last, latest_state, now, of_range, series, with_rank
 
 NAME = "spark_cluster, app_name"
 # Runs are seen for their retention (30 min): no need to look every minute.
@@ -43,6 +44,7 @@ def make():
         "All Spark applications that are watched: what needs somebody, what runs, what it costs.",
         variables("spark_cluster"),
     )
+    made.annotation(ended_badly(CLUSTER))
     for panel in [*_head(), *_bad()]:
         made.with_panel(panel)
     for title, panels in [
@@ -83,8 +85,8 @@ def _head() -> list:
         ),
         stat(
             "Critical findings",
-            "Things found wrong, as they were when each run was last seen, that cost at least 5 minutes and a "
-            "fifth of the run, or its success.",
+            "The severest findings, as they were when each run was last seen: what cost much of a run, or its "
+            "success. Where critical begins, the exporter's configuration says (thresholds.cost).",
             "short",
             value_query(
                 "count(\n" + final("spark_finding", STEP, CLUSTER, 'severity="critical"') + "\n) or vector(0)"
@@ -125,11 +127,11 @@ def _bad() -> list:
     return [
         table(
             "Worst findings",
-            "Critical findings and warnings of runs seen within the time range, those first that cost most. "
+            "Critical findings and warnings of runs seen within the time range: the worst first, then the costliest. "
             "A rule leads to evidence and advice on the exporter's page, a run to its dashboard. No seconds: "
             "Spark gives no time for that fault, or it is a failure.",
             [
-                table_query(final("spark_finding", STEP, CLUSTER, bad_severities)),
+                table_query(with_rank(final("spark_finding", STEP, CLUSTER, bad_severities))),
                 table_query(final("spark_finding_wall_seconds", STEP, CLUSTER, bad_severities)),
                 table_query(final("spark_finding_core_seconds", STEP, CLUSTER, bad_severities)),
             ],
@@ -144,7 +146,8 @@ def _bad() -> list:
                 Column("stage_id", "Stage", width=70),
                 *HIDDEN_RUN,
             ],
-            sort="Wall time to save",
+            "Severity",
+            "Wall time to save",
             filterable=True,
             no_value="",
         ),
@@ -165,7 +168,7 @@ def _bad() -> list:
                 Column("#C", "Took", unit="s", width=90, decimals=1),
                 *HIDDEN_RUN,
             ],
-            sort="Ended",
+            "Ended",
             width=13,
             height=8,
             no_value="",
@@ -176,8 +179,10 @@ def _bad() -> list:
             "those rules, too.",
             [
                 table_query(
-                    "max by (alertname, severity, spark_cluster, app_name, app_id, attempt_id, rule) "
-                    '(ALERTS{alertname=~"Spark.*", alertstate="firing"})'
+                    with_rank(
+                        "max by (alertname, severity, spark_cluster, app_name, app_id, attempt_id, rule) "
+                        '(ALERTS{alertname=~"Spark.*", alertstate="firing"})'
+                    )
                 ),
             ],
             [
@@ -199,10 +204,9 @@ def _bad() -> list:
                 Column("app_id", "Run", links=[to_application()]),
                 *HIDDEN_RUN,
             ],
-            sort="Severity",
+            "Severity",
             width=11,
             height=8,
-            ascending=True,
             no_value="",
         ),
     ]
@@ -212,10 +216,16 @@ def _running() -> list:
     def column(metric: str):
         return table_query(f"{now(metric, RUN, CLUSTER)}\nand on ({RUN})\n({RUNNING})")
 
+    # Core time is told when tasks end: a long task brings more of it at once than
+    # its core can have spent just then.
+    cores = now("spark_application_executor_cores", RUN, CLUSTER)
+    growth = f"deriv({series('spark_application_used_core_seconds', CLUSTER)}[$__rate_interval])"
+    busy = f"(clamp_min(max by ({RUN}) ({growth}), 0) and on ({RUN}) ({RUNNING}))"
     return [
         table(
             "Running applications",
-            "Those that run at this moment. A run without a core waits for its executors. Longest first.",
+            "Those that run at this moment, the longest first. A run without a core waits for its executors. Ill: "
+            "its critical findings and warnings so far.",
             [
                 table_query(joined(RUNNING, "app_name", "kind", "user")),
                 column("spark_application_duration_seconds"),
@@ -231,17 +241,17 @@ def _running() -> list:
             [
                 Column("app_name", "Job", links=[to_job()]),
                 Column("app_id", "Run", links=[to_application(), to_report()]),
-                Column("kind", "Kind", width=100),
-                Column("user", "User", width=120),
-                Column("#B", "Runs for", unit="s", width=110),
-                Column("#C", "Executors", unit="short", width=90),
-                Column("#D", "Cores", unit="short", width=80),
-                Column("#E", "Critical and warnings", unit="short", width=150),
-                Column("#F", "Cost so far", unit="short", width=100, decimals=2),
+                Column("kind", "Kind", width=85),
+                Column("user", "User", width=85),
+                Column("#B", "Runs for", unit="s", width=85),
+                Column("#C", "Executors", unit="short", width=80),
+                Column("#D", "Cores", unit="short", width=65),
+                Column("#E", "Ill", unit="short", width=60, limits=[(None, "text"), (1, WARNING)]),
+                Column("#F", "Cost so far", unit="short", width=85, decimals=2),
                 Column("currency", "Currency", width=80),
                 *HIDDEN_RUN,
             ],
-            sort="Runs for",
+            "Runs for",
             width=14,
             no_value="",
         ),
@@ -255,11 +265,9 @@ def _running() -> list:
                     f"sum(\n{now('spark_application_executor_cores', RUN, CLUSTER)}\n) or vector(0)", "bought"
                 ),
                 graph_query(
-                    "sum(\n"
-                    f"clamp_min(max by ({RUN}) (deriv({series('spark_application_used_core_seconds', CLUSTER)}[$__rate_interval])), 0)\n"
-                    f"and on ({RUN})\n({RUNNING})\n) or vector(0)",
+                    f"sum(\n({busy} <= {cores})\nor ({cores} and {busy})\n) or vector(0)",
                     "used",
-                ),
+                ).interval("1m"),
             ],
             width=10,
             height=9,
@@ -273,7 +281,7 @@ def _jobs() -> list:
     return [
         table(
             "Jobs",
-            "Names of applications over their runs. Overdue: seconds since a success was due. Against usual: "
+            "Names of applications over their runs. In a row: those that failed since the last success. Overdue: seconds since a success was due. Against usual: "
             "the newest run that ended well / the median of those before it; whether that is a regression, "
             "the finding says, which looks at spread and data as well. Unused: core time paid for in which no "
             "task ran. Counts are of the time range.",
@@ -295,12 +303,14 @@ def _jobs() -> list:
                     f"/ ({grew('spark_application_runs_bought_core_seconds_total', NAME, CLUSTER)} > 0)"
                 ),
                 table_query(grew("spark_application_runs_cost_total", f"{NAME}, currency", CLUSTER)),
+                table_query(last("spark_application_runs_failures_in_a_row", NAME, CLUSTER)),
             ],
             [
                 Column("app_name", "Job", links=[to_job()]),
                 Column("spark_cluster", "Cluster", width=120),
                 Column("#A", "Runs", unit="short", width=80, decimals=0),
                 Column("#B", "Failed or lost", unit="short", width=110, decimals=0, limits=[(None, "text"), (0.5, CRITICAL)]),
+                Column("#I", "In a row", unit="short", width=80, decimals=0, limits=[(None, "text"), (1, CRITICAL)]),
                 Column("#C", "Overdue", unit="s", width=110, limits=[(None, CRITICAL)]),
                 Column("#D", "Last success", unit="dateTimeFromNow", width=140),
                 Column("#E", "Last run took", unit="s", width=110, decimals=1),
@@ -309,7 +319,7 @@ def _jobs() -> list:
                 Column("#H", "Cost", unit="short", width=90, decimals=2),
                 Column("currency", "Currency", width=80),
             ],
-            sort="Failed or lost",
+            "Failed or lost",
             height=10,
             filterable=True,
             no_value="",
@@ -325,10 +335,10 @@ def _trends() -> list:
     return [
         timeseries(
             "Runs by outcome",
-            "Runs that ended in each hour (or longer, in long time ranges).",
+            "Runs that ended in the time of each bar.",
             "short",
             [
-                graph_query(by("spark_application_runs_total", f"{NAME}, outcome", "outcome"), "{{outcome}}").interval("1h"),
+                graph_query(by("spark_application_runs_total", f"{NAME}, outcome", "outcome"), "{{outcome}}").interval(SHORTEST_BAR),
             ],
             stacked=True,
             bars=True,
@@ -336,23 +346,23 @@ def _trends() -> list:
         ),
         timeseries(
             "Runs with findings, by rule",
-            "Runs in which the rule found something, whatever its severity, in each hour. A rule that grows "
+            "Runs in which the rule found something, whatever its severity, in the time of each bar. A rule that grows "
             "is worth a look at its jobs. A run counts once for each rule.",
             "short",
             [
-                graph_query(by("spark_application_runs_with_finding_total", f"{NAME}, rule", "rule") + " > 0", "{{rule}}").interval("1h"),
+                graph_query(by("spark_application_runs_with_finding_total", f"{NAME}, rule", "rule") + " > 0", "{{rule}}").interval(SHORTEST_BAR),
             ],
             stacked=True,
             bars=True,
         ),
         timeseries(
             "Core time of runs that ended",
-            "Core-seconds that the runs which ended in each hour paid for, split into those in which a task "
+            "Core-seconds that the runs which ended in the time of each bar paid for, split into those in which a task "
             "ran and those that stood idle.",
             "s",
             [
-                graph_query(by("spark_application_runs_used_core_seconds_total", NAME, ""), "used").interval("1h"),
-                graph_query(by("spark_application_runs_wasted_core_seconds_total", NAME, ""), "not used").interval("1h"),
+                graph_query(by("spark_application_runs_used_core_seconds_total", NAME, ""), "used").interval(SHORTEST_BAR),
+                graph_query(by("spark_application_runs_wasted_core_seconds_total", NAME, ""), "not used").interval(SHORTEST_BAR),
             ],
             stacked=True,
             bars=True,
@@ -360,10 +370,10 @@ def _trends() -> list:
         ),
         timeseries(
             "Cost of runs that ended",
-            "What the runs that ended in each hour cost, by the operator's prices. Empty without prices.",
+            "What the runs that ended in the time of each bar cost, by the operator's prices. Empty without prices.",
             "short",
             [
-                graph_query(by("spark_application_runs_cost_total", f"{NAME}, currency", "currency"), "{{currency}}").interval("1h"),
+                graph_query(by("spark_application_runs_cost_total", f"{NAME}, currency", "currency"), "{{currency}}").interval(SHORTEST_BAR),
             ],
             bars=True,
         ),

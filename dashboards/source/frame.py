@@ -4,8 +4,9 @@ the next with run and time kept."""
 from grafana_foundation_sdk.builders import dashboard as builder
 from grafana_foundation_sdk.models import dashboard as model
 
+from look import CRITICAL, INFO
 from panels import DATASOURCE
-from query import series
+from query import RUN, now, series
 
 DOCS = "https://github.com/spark-exporter/spark-exporter/blob/main/docs"
 TAGS = ["spark", "spark-exporter"]
@@ -160,6 +161,44 @@ def dashboard(name: str, title: str, description: str, variables: list, since: s
         .keep_time(True)
     )
     return made
+
+
+class _Annotation(model.AnnotationQuery):
+    """An annotation of Prometheus has a title and a step, which the SDK's type
+    leaves out."""
+
+    def __init__(self, title: str, **fields) -> None:
+        super().__init__(**fields)
+        self.title = title
+
+    def build(self) -> model.AnnotationQuery:
+        return self
+
+    def to_json(self) -> dict[str, object]:
+        return {**super().to_json(), "titleFormat": self.title, "step": "60s"}
+
+
+def annotation(name: str, color: str, title: str, expression: str) -> _Annotation:
+    """Marks the times at which the expression has a value that is not 0;
+    neighbours become one region."""
+    return _Annotation(
+        title, name=name, datasource=DATASOURCE, enable=True, icon_color=color, expr=expression
+    )
+
+
+def ended_badly(*matchers: str, of=lambda expression: expression) -> _Annotation:
+    """For five minutes after the end of each, so that old runs which are read
+    again mark nothing."""
+    bad = now("spark_application_state", f"{RUN}, state", *matchers, 'state=~"failed|lost"') + " == 1"
+    recent = f"time() - {now('spark_application_observed_timestamp_seconds', RUN, *matchers)} < 300"
+    return annotation(
+        "Ended badly", CRITICAL, "{{app_id}} {{state}}", of(f"{bad}\nand on ({RUN})\n({recent})")
+    )
+
+
+def runs(*matchers: str, of=lambda expression: expression) -> _Annotation:
+    running = now("spark_application_state", RUN, *matchers, 'state="running"')
+    return annotation("Runs", INFO, "{{app_id}} runs", of(f"{running} == 1"))
 
 
 def link(title: str, url: str, new_tab: bool = False):

@@ -3,11 +3,11 @@ to, when did it last, what does it cost, what is wrong with it again and again."
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, to_application, to_report, to_rule, variables
+from frame import dashboard, ended_badly, runs, to_application, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, QUIET, SEVERITIES, STATES, WARNING, colored, steps
 from panels import (
+    SHORTEST_BAR,
     Column,
-    bars,
     fixed,
     graph_query,
     limit_line,
@@ -22,13 +22,18 @@ from words import rule_mapping
 
 NAME = "spark_cluster, app_name"
 STEP = "5m"
-OF_NAME = f'app_name="$app_name"'
+OF_NAME = 'app_name="$app_name"'
 
 
 def of_name(expression: str) -> str:
     """Of these runs, those of this job."""
     info = last("spark_application_info", RUN, ONE_NAME)
     return f"{expression}\nand on ({RUN})\n{info}"
+
+
+def _shown(expression: str) -> str:
+    """As `of_name`, at each moment."""
+    return f"({expression})\nand on ({RUN})\n{now('spark_application_info', RUN, ONE_NAME)}"
 
 
 def make():
@@ -39,6 +44,7 @@ def make():
         variables("spark_cluster", "app_name"),
         since="now-7d",
     )
+    made.annotation(runs(CLUSTER, of=_shown)).annotation(ended_badly(CLUSTER, of=_shown))
     for panel in [*_head(), *_durations(), *_runs()]:
         made.with_panel(panel)
     for title, panels in [
@@ -62,6 +68,7 @@ def _head() -> list:
                 "1000 * " + last("spark_application_runs_last_success_timestamp_seconds", NAME, ONE_NAME),
                 "{{spark_cluster}}",
             ),
+            width=3,
         ),
         stat(
             "Next success due in",
@@ -74,6 +81,7 @@ def _head() -> list:
                 "{{spark_cluster}}",
             ),
             limits=steps((None, CRITICAL), (0, OK)),
+            width=3,
         ),
         stat(
             "Last run took",
@@ -83,6 +91,7 @@ def _head() -> list:
                 last("spark_application_runs_last_duration_seconds", NAME, ONE_NAME), "{{spark_cluster}}"
             ),
             decimals=1,
+            width=3,
         ),
         stat(
             "Usually takes",
@@ -93,6 +102,7 @@ def _head() -> list:
                 last("spark_application_runs_baseline_duration_seconds", NAME, ONE_NAME), "{{spark_cluster}}"
             ),
             decimals=1,
+            width=3,
         ),
         stat(
             "Against usual",
@@ -101,6 +111,7 @@ def _head() -> list:
             "short",
             value_query(last("spark_application_regression_ratio", NAME, ONE_NAME), "{{spark_cluster}}"),
             decimals=2,
+            width=3,
         ),
         stat(
             "Failed or lost",
@@ -113,6 +124,30 @@ def _head() -> list:
             ),
             limits=steps((None, OK), (0.5, CRITICAL)),
             decimals=0,
+            width=3,
+        ),
+        stat(
+            "Failed in a row",
+            "The latest runs, back to the last that ended well, that failed or were lost. Of Spark 3, which "
+            "tells no exit code, those with a failed job and no end that was good.",
+            "short",
+            value_query(
+                last("spark_application_runs_failures_in_a_row", NAME, ONE_NAME), "{{spark_cluster}}"
+            ),
+            limits=steps((None, OK), (1, CRITICAL)),
+            width=3,
+        ),
+        stat(
+            "Unused core time",
+            "Core time paid for in which no task ran, of the runs that ended within the time range.",
+            "percentunit",
+            value_query(
+                f"{grew('spark_application_runs_wasted_core_seconds_total', NAME, ONE_NAME)}\n"
+                f"/ ({grew('spark_application_runs_bought_core_seconds_total', NAME, ONE_NAME)} > 0)",
+                "{{spark_cluster}}",
+            ),
+            decimals=0,
+            width=3,
         ),
     ]
 
@@ -147,7 +182,7 @@ def _durations() -> list:
         ),
         timeseries(
             "Runs by outcome",
-            "Runs of this job that ended in each hour (or longer, in long time ranges).",
+            "Runs of this job that ended in the time of each bar.",
             "short",
             [
                 graph_query(
@@ -155,7 +190,7 @@ def _durations() -> list:
                     + series("spark_application_runs_total", ONE_NAME)
                     + "[$__rate_interval])))",
                     "{{outcome}}",
-                ).interval("1h"),
+                ).interval(SHORTEST_BAR),
             ],
             width=8,
             stacked=True,
@@ -212,7 +247,7 @@ def _runs() -> list:
                 Column("currency", "Currency", width=80),
                 Column("spark_cluster", "spark_cluster", hidden=True),
             ],
-            sort="Started",
+            "Started",
             height=10,
             filterable=True,
             no_value="",
@@ -253,13 +288,13 @@ def _findings() -> list:
                 Column("#B", "Wall time to save", unit="s", width=140, decimals=1),
                 Column("#C", "Core time to save", unit="s", width=140, decimals=1),
             ],
-            sort="Wall time to save",
+            "Wall time to save",
             width=14,
             no_value="",
         ),
         timeseries(
             "Runs with findings, by rule",
-            "Runs in which the rule found something, whatever its severity, in each hour (or longer). A rule "
+            "Runs in which the rule found something, whatever its severity, in the time of each bar. A rule "
             "that begins at some point began with a change: of data, code, settings or cluster.",
             "short",
             [
@@ -268,7 +303,7 @@ def _findings() -> list:
                     + series("spark_application_runs_with_finding_total", ONE_NAME)
                     + "[$__rate_interval]))) > 0",
                     "{{rule}}",
-                ).interval("1h"),
+                ).interval(SHORTEST_BAR),
             ],
             width=10,
             height=9,
@@ -282,18 +317,18 @@ def _amounts() -> list:
     def grown(metric: str, by: str = "spark_cluster") -> str:
         return f"max by ({by}) (increase({series(metric, ONE_NAME)}[$__rate_interval]))"
 
-    def hourly(expression: str, legend: str):
-        return graph_query(expression, legend).interval("1h")
+    def by_bar(expression: str, legend: str):
+        return graph_query(expression, legend).interval(SHORTEST_BAR)
 
     return [
         timeseries(
             "Core time",
-            "Core-seconds of runs that ended in each hour: those in which a task ran, and those that were "
+            "Core-seconds of runs that ended in the time of each bar: those in which a task ran, and those that were "
             "paid for and stood idle.",
             "s",
             [
-                hourly(grown("spark_application_runs_used_core_seconds_total"), "used"),
-                hourly(grown("spark_application_runs_wasted_core_seconds_total"), "not used"),
+                by_bar(grown("spark_application_runs_used_core_seconds_total"), "used"),
+                by_bar(grown("spark_application_runs_wasted_core_seconds_total"), "not used"),
             ],
             width=8,
             stacked=True,
@@ -302,23 +337,23 @@ def _amounts() -> list:
         ),
         timeseries(
             "Cost",
-            "What runs that ended in each hour cost, by the operator's prices. Empty without prices.",
+            "What runs that ended in the time of each bar cost, by the operator's prices. Empty without prices.",
             "short",
-            [hourly(grown("spark_application_runs_cost_total", "spark_cluster, currency"), "{{currency}}")],
+            [by_bar(grown("spark_application_runs_cost_total", "spark_cluster, currency"), "{{currency}}")],
             width=8,
             bars=True,
         ),
         timeseries(
             "Data moved",
-            "Bytes that runs which ended in each hour read, wrote, shuffled and spilled. Spill is data that "
+            "Bytes that runs which ended in the time of each bar read, wrote, shuffled and spilled. Spill is data that "
             "did not fit into execution memory.",
             "bytes",
             [
-                hourly(grown("spark_application_runs_input_bytes_total"), "read"),
-                hourly(grown("spark_application_runs_output_bytes_total"), "written"),
-                hourly(grown("spark_application_runs_shuffle_read_bytes_total"), "shuffle read"),
-                hourly(grown("spark_application_runs_shuffle_write_bytes_total"), "shuffle written"),
-                hourly(grown("spark_application_runs_disk_spilled_bytes_total"), "spilled to disk"),
+                by_bar(grown("spark_application_runs_input_bytes_total"), "read"),
+                by_bar(grown("spark_application_runs_output_bytes_total"), "written"),
+                by_bar(grown("spark_application_runs_shuffle_read_bytes_total"), "shuffle read"),
+                by_bar(grown("spark_application_runs_shuffle_write_bytes_total"), "shuffle written"),
+                by_bar(grown("spark_application_runs_disk_spilled_bytes_total"), "spilled to disk"),
             ],
             width=8,
             overrides=[fixed("spilled to disk", WARNING)],

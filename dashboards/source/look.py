@@ -8,6 +8,9 @@ OK, INFO, WARNING, CRITICAL, QUIET = "green", "blue", "orange", "red", "#8e8e8e"
 
 SEVERITIES = {"critical": CRITICAL, "warning": WARNING, "info": INFO}
 
+# As a number, so that a table can be sorted by it: the label would sort as a word.
+RANKS = {"critical": 3, "warning": 2, "info": 1}
+
 # As on the exporter's own page.
 STATES = {
     "running": INFO,
@@ -61,6 +64,11 @@ def value_map(results: dict[str, tuple[str, str | None]]) -> model.ValueMap:
 def colored(colors: dict[str, str]) -> list:
     """Words that stay as they are and take their colour."""
     return [value_map({word: (word, color) for word, color in colors.items()})]
+
+
+def ranked() -> list:
+    """Ranks of severities as their words, with their colours."""
+    return [value_map({str(RANKS[word]): (word, color) for word, color in SEVERITIES.items()})]
 
 
 def yes_no(yes: str, no: str, yes_color: str = OK, no_color: str = CRITICAL) -> list:

@@ -42,7 +42,13 @@ def rendered(name: str) -> str:
         panel.id_val = number
         if isinstance(panel, RowPanel):
             panel.panels = []
-    return json.dumps(made, cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    out = json.loads(json.dumps(made, cls=JSONEncoder))
+    # Defaults of the SDK that say nothing, some of which newer types have given up.
+    del out["style"]
+    for variable in out["templating"]["list"]:
+        for key in ("id", "auto", "auto_min", "auto_count"):
+            del variable[key]
+    return json.dumps(out, indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> int:

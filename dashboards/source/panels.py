@@ -13,7 +13,7 @@ from grafana_foundation_sdk.builders import (
 )
 from grafana_foundation_sdk.models import common, dashboard as model
 
-from look import QUIET, SEVERITIES, colored, steps
+from look import QUIET, SEVERITIES, ranked, steps
 
 DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
@@ -98,6 +98,12 @@ def _override(panel, overrides: list[dict]):
     return panel
 
 
+# Half an hour a bar in a day. None is shorter than four scrapes of most
+# Prometheuses: increase() would count into its neighbours.
+BARS = 48
+SHORTEST_BAR = "2m"
+
+
 def timeseries(
     title: str,
     description: str,
@@ -119,6 +125,7 @@ def timeseries(
     panel.insert_nulls(False)
     if bars:
         panel.draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).line_width(0)
+        panel.max_data_points(BARS)
     if stacked:
         stacking = common_builders.StackingConfig().mode(common.StackingMode.NORMAL).group("A")
         panel.stacking(stacking)
@@ -155,7 +162,9 @@ def stat(
     named: bool = False,
 ):
     """One number, or with `field` the word of that label."""
-    panel = _begin(stat_builder.Panel(), title, description, unit, width, height, [query])
+    panel = _begin(
+        stat_builder.Panel(), title, description, "string" if field else unit, width, height, [query]
+    )
     panel.graph_mode(common.BigValueGraphMode.NONE)
     colors = bool(mappings) or limits is not None
     panel.color_mode(common.BigValueColorMode.VALUE if colors else common.BigValueColorMode.NONE)
@@ -227,12 +236,14 @@ class Column:
     ) -> None:
         self.name = f"Value {name}" if name.startswith("#") else name
         self.properties: dict[str, object] = {"displayName": title}
-        if unit:
-            self.properties["unit"] = unit
+        # Labels are words, though some look like numbers.
+        self.properties["unit"] = unit or ("none" if name.startswith("#") else "string")
         if decimals is not None:
             self.properties["decimals"] = decimals
         if mappings:
             self.properties["mappings"] = list(mappings)
+        # A word without a colour of its own would get that of the lowest threshold.
+        if any(result.color for mapping in mappings for result in mapping.options.values()):
             self.properties["custom.cellOptions"] = (
                 {"type": "color-background", "mode": "basic"} if fill else {"type": "color-text"}
             )
@@ -255,7 +266,7 @@ def table(
     description: str,
     queries: list,
     columns: list[Column],
-    sort: str,
+    *sort: str,
     width: int = 24,
     height: int = 9,
     no_value: str = "-",
@@ -285,7 +296,12 @@ def table(
         )
     )
     panel.with_transformation(model.DataTransformerConfig(id_val="organize", options=organize))
-    panel.sort_by([common_builders.TableSortByFieldState().display_name(sort).desc(not ascending)])
+    panel.sort_by(
+        [
+            common_builders.TableSortByFieldState().display_name(name).desc(not ascending)
+            for name in sort
+        ]
+    )
     panel.show_header(True).cell_height(common.TableCellHeight.SM).no_value(no_value)
     panel.footer(common_builders.TableFooterOptions().show(False).reducer(["sum"]).count_rows(False))
     if filterable:
@@ -297,7 +313,8 @@ def table(
 
 
 def severity_column() -> Column:
-    return Column("severity", "Severity", mappings=colored(SEVERITIES), fill=True, width=90)
+    """Of a first query whose values are ranks of severities."""
+    return Column("#A", "Severity", mappings=ranked(), fill=True, width=90)
 
 
 def text(title: str, content: str, width: int = 24, height: int = 4):

@@ -6,6 +6,8 @@ labels of what they are about, by `max`. And a run that has ended keeps its
 series only for a while (`retention`), so numbers of one run are its last ones
 within the dashboard's time range, not those of this moment."""
 
+from look import RANKS
+
 RUN = "spark_cluster, app_id, attempt_id"
 STAGE = f"{RUN}, stage_id, stage_attempt_id"
 FINDING = (
@@ -61,15 +63,16 @@ def _seen(what: str, by: str, step: str) -> str:
     return f"max by ({by}) (timestamp({what}) or max_over_time(timestamp({what})[$__range:{step}]))"
 
 
-def final(metric: str, step: str, *matchers: str) -> str:
-    """Findings as they were when their run was last seen: one that has been
-    cleared since, or was replaced when the run was read as a whole, is none.
-    Two minutes are for exporters that are scraped at different moments."""
+def final(metric: str, step: str, *matchers: str, by: str = FINDING) -> str:
+    """Findings (or what else comes and goes within a run) as they were when
+    their run was last seen: one that has been cleared since, or was replaced
+    when the run was read as a whole, is none. Two minutes are for exporters that
+    are scraped at different moments."""
     of_run = [matcher for matcher in matchers if not matcher.startswith(OF_FINDINGS)]
     return (
-        f"{last(metric, FINDING, *matchers)}\n"
-        f"and on ({FINDING})\n"
-        f"({_seen(series(metric, *matchers), FINDING, step)}\n"
+        f"{last(metric, by, *matchers)}\n"
+        f"and on ({by})\n"
+        f"({_seen(series(metric, *matchers), by, step)}\n"
         f"  >= on ({RUN}) group_left ()\n"
         f"  ({_seen(series('spark_application_state', *of_run), RUN, step)} - 120))"
     )
@@ -81,11 +84,21 @@ OF_FINDINGS = ("app_name", "rule", "severity", "stage_id", "stage_attempt_id")
 
 def joined(expression: str, *labels: str) -> str:
     """The facts of `spark_application_info` beside the series of a run."""
-    info = f"max by ({RUN}, {', '.join(labels)}) (last_over_time({series('spark_application_info', CLUSTER)}[$__range]))"
-    # A run that is handed over from its driver to its log has another `source`,
-    # which is not asked for here; its name and version stay.
-    newest = f"topk by ({RUN}) (1, {info})"
+    by = f"{RUN}, {', '.join(labels)}"
+    current = now("spark_application_info", by, CLUSTER)
+    info = last("spark_application_info", by, CLUSTER)
+    # What is known of a run can change: its kind once a stream has begun. Those of
+    # this moment go before those of earlier ones.
+    newest = f"topk by ({RUN}) (1, {current} or on ({RUN}) {info})"
     return f"({expression})\n* on ({RUN}) group_left ({', '.join(labels)})\n{newest}"
+
+
+def with_rank(expression: str) -> str:
+    """What has a severity, with its rank for a value."""
+    ranks = "\n  or ".join(
+        f'label_replace(vector({rank}), "severity", "{word}", "", "")' for word, rank in RANKS.items()
+    )
+    return f"({expression})\n* on (severity) group_left ()\n({ranks})"
 
 
 def with_anchor(expression: str) -> str:

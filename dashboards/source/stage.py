@@ -3,8 +3,8 @@ stands against the limits of the rules, and what its time was spent on."""
 
 from grafana_foundation_sdk.builders import dashboard as builder
 
-from frame import dashboard, to_application, to_report, to_rule, variables
-from look import CRITICAL, INFO, OK, PARTS, QUIET, SEVERITIES, STATUSES, WARNING, colored, steps
+from frame import dashboard, to_report, to_rule, variables
+from look import INFO, OK, PARTS, STATUSES, WARNING, colored, steps
 from panels import (
     Column,
     bars,
@@ -18,7 +18,7 @@ from panels import (
     timeseries,
     value_query,
 )
-from query import ONE_RUN, ONE_STAGE, RUN, STAGE, final, last, latest_state, now, series
+from query import ONE_RUN, ONE_STAGE, RUN, STAGE, final, last, latest_state, now, series, with_rank
 from words import rule_mapping
 
 OF_STAGE = ['stage_id="$stage_id"', 'stage_attempt_id=~"$stage_attempt_id"']
@@ -51,8 +51,16 @@ def one(metric: str, *matchers: str) -> str:
 
 def limit(rule: str, threshold: str) -> str:
     """A threshold of the exporter's configuration, without labels."""
-    selector = series("spark_exporter_threshold", f'rule="{rule}"', f'threshold="{threshold}"')
-    return f"max(last_over_time({selector}[$__range]))"
+
+    def of(key: str) -> str:
+        selector = series("spark_exporter_threshold", f'rule="{rule}"', f'threshold="{key}"')
+        return f"max(last_over_time({selector}[$__range]))"
+
+    if (rule, threshold) == ("data_skew", "run_time_ratio"):
+        # Fewer than ten tasks have a limit of their own.
+        few = f"{of('run_time_ratio_few_tasks')} and (max({one('spark_stage_partitions')}) < 10)"
+        return f"({few} or {of(threshold)})"
+    return of(threshold)
 
 
 def _head() -> list:
@@ -110,7 +118,7 @@ def _findings() -> list:
 
     first = table_query(
         'label_replace(\n'
-        + final("spark_finding", "1m", ONE_RUN, *OF_STAGE)
+        + with_rank(final("spark_finding", "1m", ONE_RUN, *OF_STAGE))
         + ',\n"meaning", "$1", "rule", "(.+)")'
     )
     return [
@@ -131,7 +139,8 @@ def _findings() -> list:
                 Column("sql_id", "SQL", width=60),
                 *[Column(name, name, hidden=True) for name in ("spark_cluster", "app_id", "attempt_id")],
             ],
-            sort="Wall time to save",
+            "Severity",
+            "Wall time to save",
             height=6,
             no_value="",
         )
@@ -200,24 +209,20 @@ def _evenness() -> list:
         timeseries(
             "Longest / typical task",
             "Typical is the median from 10 tasks on, the mean of the others below. The dashed line is where "
-            "data_skew and straggler begin to look (with fewer than 10 tasks at a lower one). What is above "
+            "data_skew and straggler begin to look (lower with fewer than 10 tasks). What is above "
             "it is a finding only where it costs time.",
             "short",
             [
                 graph_query(now("spark_stage_task_run_time_ratio", STAGE, ONE_STAGE), "run time"),
                 graph_query(now("spark_stage_task_records_ratio", STAGE, ONE_STAGE), "records"),
                 graph_query(now("spark_stage_task_bytes_ratio", STAGE, ONE_STAGE), "bytes"),
-                graph_query(
-                    f"max({series('spark_exporter_threshold', *_THRESHOLD_OF_SKEW)})", "limit of run time"
-                ),
+                graph_query(limit("data_skew", "run_time_ratio"), "limit of run time"),
             ],
             width=10,
             overrides=[limit_line("limit of run time")],
         ),
     ]
 
-
-_THRESHOLD_OF_SKEW = ['rule="data_skew"', 'threshold="run_time_ratio"']
 
 # What is measured, whether as a share, the metric, and the limit of which rule.
 _COMPARED = [
@@ -271,7 +276,7 @@ def _against_limits():
                 limits=[(None, "text"), (1, WARNING)],
             ),
         ],
-        sort="Stage / limit",
+        "Stage / limit",
         width=14,
         height=8,
         no_value="",

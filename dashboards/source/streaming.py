@@ -4,7 +4,7 @@ they, and what does their state do."""
 from grafana_foundation_sdk.builders import dashboard as builder
 
 from frame import dashboard, to_application, to_report, to_rule, variables
-from look import CRITICAL, INFO, OK, QUIET, WARNING, colored, steps, yes_no
+from look import CRITICAL, INFO, OK, QUIET, steps, yes_no
 from panels import (
     Column,
     graph_query,
@@ -16,7 +16,7 @@ from panels import (
     timeline,
     value_query,
 )
-from query import CLUSTER, RUN, final, joined, last, now, series
+from query import CLUSTER, RUN, final, joined, last, now, with_rank
 
 QUERY = f"{RUN}, query_id"
 APPLICATIONS = f'{CLUSTER}, app_id=~"$app_id"'
@@ -94,9 +94,6 @@ def _queries() -> list:
     def column(metric: str, *matchers: str):
         return table_query(last(metric, QUERY, QUERIES, *matchers))
 
-    def behind(metric: str):
-        return table_query(final(metric, "1m", APPLICATIONS, 'rule="streaming_behind"'))
-
     return [
         table(
             "Queries",
@@ -131,7 +128,7 @@ def _queries() -> list:
                 Column("#I", "State in memory", unit="bytes", width=120),
                 *HIDDEN,
             ],
-            sort="Last progress, ago",
+            "Last progress, ago",
             ascending=True,
             height=7,
             no_value="",
@@ -140,7 +137,7 @@ def _queries() -> list:
             "Which are behind",
             "Findings of the rule streaming_behind as they were when the run was last seen. The report says "
             "which query it is, by its trigger and batches, and what to change.",
-            [behind("spark_finding")],
+            [table_query(with_rank(final("spark_finding", "1m", APPLICATIONS, 'rule="streaming_behind"')))],
             [
                 severity_column(),
                 Column("app_name", "Job"),
@@ -149,8 +146,7 @@ def _queries() -> list:
                 Column("sql_id", "SQL", width=80),
                 *HIDDEN,
             ],
-            sort="Severity",
-            ascending=True,
+            "Severity",
             height=5,
             no_value="",
         ),
@@ -188,12 +184,14 @@ def _pace() -> list:
         ),
         timeseries(
             "Since the last progress",
-            "Time since each query last ended a batch or said that it was idle. A sawtooth is healthy; a line "
-            "that climbs is a query that hangs, or one that has ended.",
+            "Time since each query that runs last ended a batch or said that it was idle. A sawtooth is "
+            "healthy; a line that climbs is a query that hangs. Empty: no query runs.",
             "s",
             [
                 graph_query(
-                    "time() - " + now("spark_streaming_query_last_progress_timestamp_seconds", QUERY, QUERIES),
+                    "time() - "
+                    + now("spark_streaming_query_last_progress_timestamp_seconds", QUERY, QUERIES)
+                    + f"\nand on ({QUERY})\n({now('spark_streaming_query_active', QUERY, QUERIES)} == 1)",
                     LEGEND,
                 )
             ],

@@ -22,7 +22,7 @@ def rules() -> dict[str, str]:
         sentences = re.split(r"(?<=[.])\s+(?=[A-Z])", first)
         meaning = sentences[0]
         for sentence in sentences[1:]:
-            if len(meaning) + len(sentence) > 160:
+            if len(meaning) + len(sentence) > 160 or not sentence.endswith("."):
                 break
             meaning += " " + sentence
         found[name.strip()] = meaning

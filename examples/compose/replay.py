@@ -68,6 +68,9 @@ STUCK = "logs/stuck_stage/4.3.0"
 
 # Between two runs of a row.
 PAUSE_SECONDS = 10
+# Streams trigger at whole multiples of their interval (2 and 4 seconds here)
+# since the epoch; moved by anything else, none of them would any more.
+GRID = 4_000
 DAY = 86_400_000
 
 # Spark writes moments in milliseconds; progress of a streaming query as text.
@@ -115,6 +118,7 @@ class Run:
         self.began = int(re.search(r'"Timestamp":(\d+)', started)[1])
         due = list(itertools.accumulate(map(self.latest, lines), max))
         self.shift = begins - self.began if ends is None else ends - due[-1]
+        self.shift -= self.shift % GRID
         begins = self.began + self.shift
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(begins / 1000))
         self.id = f"app-{stamp}-{number:04}"

@@ -4,7 +4,8 @@
 //! joined on has to be there at that place of the expression. A misspelt label
 //! is no error in Prometheus, it only makes a panel empty.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use promql_parser::label::Labels;
 use promql_parser::parser::{
@@ -27,7 +28,7 @@ pub(crate) type More<'a> = &'a [(&'a str, &'a [&'a str])];
 /// What is wrong with a query, or nothing. Grafana's variables have to be
 /// replaced before: [`with_values`].
 pub(crate) fn problems(query: &str, more: More<'_>) -> Vec<String> {
-    match parse(query) {
+    match parsed(query) {
         Err(error) => vec![format!("it is no PromQL: {error}")],
         Ok(expression) => {
             let mut check = Check { more, problems: Vec::new() };
@@ -40,7 +41,7 @@ pub(crate) fn problems(query: &str, more: More<'_>) -> Vec<String> {
 /// The selectors of a query, from left to right.
 pub(crate) fn selectors(query: &str) -> Vec<VectorSelector> {
     let mut found = Vec::new();
-    gather(&parse(query).unwrap_or_else(|error| panic!("{query}: {error}")), &mut |expression| {
+    gather(&parsed(query).unwrap_or_else(|error| panic!("{query}: {error}")), &mut |expression| {
         match expression {
             Expr::VectorSelector(selector) => found.push(selector.clone()),
             Expr::MatrixSelector(selector) => found.push(selector.vs.clone()),
@@ -53,7 +54,7 @@ pub(crate) fn selectors(query: &str) -> Vec<VectorSelector> {
 /// Calls of functions in a query, outer ones first.
 pub(crate) fn calls(query: &str) -> Vec<Call> {
     let mut found = Vec::new();
-    gather(&parse(query).unwrap_or_else(|error| panic!("{query}: {error}")), &mut |expression| {
+    gather(&parsed(query).unwrap_or_else(|error| panic!("{query}: {error}")), &mut |expression| {
         if let Expr::Call(call) = expression {
             found.push(call.clone());
         }
@@ -61,14 +62,16 @@ pub(crate) fn calls(query: &str) -> Vec<Call> {
     found
 }
 
+static VARIABLE: LazyLock<regex::Regex> = LazyLock::new(|| {
+    regex::Regex::new(r"\$\{(?<a>\w+)(?:\.\w+)?(?::[\w,]+)?\}|\[\[(?<b>\w+)\]\]|\$(?<c>\w+)")
+        .expect("a pattern")
+});
+
 /// A query with values in the place of Grafana's variables: the built-in ones
 /// with usual values, others with `of`, in each spelling (`$x`, `${x}`,
 /// `${x:regex}`, `[[x]]`).
 pub(crate) fn with_values(query: &str, of: &dyn Fn(&str) -> Option<String>) -> String {
-    let variable =
-        regex::Regex::new(r"\$\{(?<a>\w+)(?:\.\w+)?(?::[\w,]+)?\}|\[\[(?<b>\w+)\]\]|\$(?<c>\w+)")
-            .expect("a pattern");
-    let replaced = variable.replace_all(query, |found: &regex::Captures<'_>| {
+    let replaced = VARIABLE.replace_all(query, |found: &regex::Captures<'_>| {
         let name = ["a", "b", "c"].iter().find_map(|group| found.name(group)).expect("a name");
         let built_in = match name.as_str() {
             "__rate_interval" => Some("1m"),
@@ -86,6 +89,14 @@ pub(crate) fn with_values(query: &str, of: &dyn Fn(&str) -> Option<String>) -> S
             .unwrap_or_else(|| found[0].to_owned())
     });
     replaced.into_owned()
+}
+
+/// Each query is parsed once in a test binary: that takes milliseconds, and
+/// several tests look at all of them.
+fn parsed(query: &str) -> Result<Expr, String> {
+    static PARSED: Mutex<BTreeMap<String, Result<Expr, String>>> = Mutex::new(BTreeMap::new());
+    let mut parsed = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    parsed.entry(query.to_owned()).or_insert_with(|| parse(query)).clone()
 }
 
 fn gather(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {
@@ -261,8 +272,9 @@ impl Check<'_> {
     }
 
     fn must_have_one(&mut self, there: &BTreeSet<String>, label: &str, how: &str) {
-        // `without (pod)` is no fault where there are no pods.
-        if !there.contains(label) && !TARGET_LABELS.contains(&label) {
+        // `without (pod)` is no fault where there are no pods, and
+        // label_replace reads no label where it only sets one.
+        if !label.is_empty() && !there.contains(label) && !TARGET_LABELS.contains(&label) {
             let there: Vec<&str> = there.iter().map(String::as_str).collect();
             self.problems.push(format!("{how} {label}, which is not there, only {there:?}"));
         }

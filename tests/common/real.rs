@@ -120,6 +120,11 @@ impl Program {
         self.end(within)
     }
 
+    /// Sends SIGHUP: many servers then read their configuration again.
+    pub(crate) fn hang_up(&self) {
+        self.signal("-HUP");
+    }
+
     /// Ends it as a crash does.
     pub(crate) fn kill(&self) {
         self.signal("-KILL");
