@@ -15,6 +15,7 @@ mod alerts;
 mod all;
 mod files;
 mod grafana;
+mod live;
 mod panels;
 mod runs;
 mod scrape;
