@@ -13,8 +13,8 @@ pub(crate) const RULES: [&str; 3] =
     ["spark-rules.yml", "spark-alerts.yml", "spark-exporter-alerts.yml"];
 
 pub(crate) fn yaml(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -33,8 +33,7 @@ pub(crate) fn alert_names() -> Vec<String> {
 
 /// Waits that are written into an expression, and what they become: nobody
 /// waits for ten minutes until an exporter counts as settled.
-const WAITS: [(&str, &str, &str); 1] =
-    [("spark_exporter_start_timestamp_seconds", "< 600", "< 5")];
+const WAITS: [(&str, &str, &str); 1] = [("spark_exporter_start_timestamp_seconds", "< 600", "< 5")];
 
 /// Copies of the rule files whose conditions need not last.
 pub(crate) fn quick_rules(folder: &Path) -> Vec<PathBuf> {
@@ -108,9 +107,10 @@ pub(crate) fn quick_routes(webhook: &Webhook) -> Value {
 
 fn quick_route(route: &mut Value) {
     let keys = route.as_object_mut().unwrap();
-    for wait in ["group_wait", "group_interval"] {
+    // Long enough that what explains an alert arrives with it.
+    for (wait, quick) in [("group_wait", "5s"), ("group_interval", "2s")] {
         if keys.contains_key(wait) {
-            keys.insert(wait.to_owned(), "1s".into());
+            keys.insert(wait.to_owned(), quick.into());
         }
     }
     if let Some(routes) = keys.get_mut("routes").and_then(Value::as_array_mut) {

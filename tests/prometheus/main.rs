@@ -11,8 +11,16 @@ mod common;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alerts;
+mod all;
+mod files;
+mod grafana;
+mod live;
+mod panels;
+mod runs;
 mod scrape;
 mod servers;
+mod world;
 
 use std::time::Duration;
 

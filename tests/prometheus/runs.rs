@@ -25,8 +25,7 @@ fn now() -> i64 {
 
 /// The latest moment that a log speaks of.
 fn last_moment(text: &str) -> i64 {
-    let moment =
-        regex::Regex::new(r#"(?:Time|Timestamp|time)":(1[6-9]\d{11})\b"#).unwrap();
+    let moment = regex::Regex::new(r#"(?:Time|Timestamp|time)":(1[6-9]\d{11})\b"#).unwrap();
     moment.captures_iter(text).map(|found| found[1].parse().unwrap()).max().unwrap()
 }
 
@@ -65,10 +64,10 @@ impl Run {
             rest.split_once('"').unwrap().0.to_owned()
         };
         let (old_id, old_name) = (value("App ID"), value("App Name"));
-        self.text = self.text.replace(&old_id, id).replace(
-            &format!("\"App Name\":\"{old_name}\""),
-            &format!("\"App Name\":\"{name}\""),
-        );
+        self.text = self
+            .text
+            .replace(&old_id, id)
+            .replace(&format!("\"App Name\":\"{old_name}\""), &format!("\"App Name\":\"{name}\""));
         self
     }
 
@@ -76,8 +75,15 @@ impl Run {
     /// the log was while it ran.
     pub(crate) fn going_on(mut self) -> Self {
         let lines = self.text.lines().take_while(|line| !ENDS.iter().any(|end| line.contains(end)));
-        self.text = lines.map(|line| format!("{line}\n")).collect();
+        self.text = lines.flat_map(|line| [line, "\n"]).collect();
         self.last = last_moment(&self.text);
+        self
+    }
+
+    /// Ended with this code instead of 0.
+    pub(crate) fn with_exit_code(mut self, code: u8) -> Self {
+        assert!(self.text.contains("\"ExitCode\":0"), "Spark tells it since 4.0");
+        self.text = self.text.replace("\"ExitCode\":0", &format!("\"ExitCode\":{code}"));
         self
     }
 

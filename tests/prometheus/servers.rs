@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::SOON;
-use crate::common::real::{Program, free_port, part};
+use crate::common::real::{Program, free_port, get, part};
 
 /// The parts that carry the two versions: Debian's 2.42, and 3.
 pub(crate) const VERSIONS: [&str; 2] = ["prometheus", "prometheus-3"];
@@ -24,13 +24,14 @@ pub(crate) const VERSIONS: [&str; 2] = ["prometheus", "prometheus-3"];
 pub(crate) struct Prometheus {
     pub(crate) version: &'static str,
     url: String,
+    client: reqwest::Client,
     targets: PathBuf,
     program: Program,
     _folder: tempfile::TempDir,
 }
 
 impl Prometheus {
-    /// With these files of rules, evaluated every second, and this Alertmanager.
+    /// With these files of rules, evaluated every two seconds, and this Alertmanager.
     pub(crate) fn start(
         version: &'static str,
         rules: &[PathBuf],
@@ -41,7 +42,10 @@ impl Prometheus {
         std::fs::write(&targets, "[]").unwrap();
         let alertmanagers: Vec<_> = alertmanager.iter().map(|one| one.host()).collect();
         let configuration = serde_json::json!({
-            "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+            // A daemon without optimisation on a busy machine takes its time.
+            "global": {
+                "scrape_interval": "3s", "scrape_timeout": "3s", "evaluation_interval": "2s",
+            },
             "rule_files": rules,
             "alerting": {"alertmanagers": [{"static_configs": [{"targets": alertmanagers}]}]},
             "scrape_configs": [{
@@ -63,7 +67,9 @@ impl Prometheus {
             line.contains("Server is ready to receive web requests").then_some(())
         });
         let url = format!("http://127.0.0.1:{port}");
-        Self { version, url, targets, program, _folder: folder }
+        // One for all questions: to make one reads the system's certificates.
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { version, url, client, targets, program, _folder: folder }
     }
 
     /// From now on these are scraped (host:port), and no others.
@@ -77,10 +83,9 @@ impl Prometheus {
 
     /// An answer of its API: what is in `data`, or what it complains of.
     pub(crate) async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, String> {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let mut url = reqwest::Url::parse(&format!("{}/api/v1/{path}", self.url)).unwrap();
         url.query_pairs_mut().extend_pairs(query);
-        let response = client.get(url).send().await.map_err(|error| error.to_string())?;
+        let response = self.client.get(url).send().await.map_err(|error| error.to_string())?;
         let text = response.text().await.map_err(|error| error.to_string())?;
         let mut answer: Value =
             serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
@@ -145,6 +150,12 @@ impl Alertmanager {
         let program = Program::start(command, "Alertmanager", true);
         program.wait_for(SOON, |line| line.contains("Listening on").then_some(()));
         Self { port, _program: program, _folder: folder }
+    }
+
+    /// All alerts that it knows of, those that it keeps back too.
+    pub(crate) async fn alerts(&self) -> Value {
+        let text = get(&format!("http://{}/api/v2/alerts", self.host())).await;
+        serde_json::from_str(&text).unwrap()
     }
 
     fn host(&self) -> String {

@@ -2,7 +2,8 @@
 
 Needs: a Standalone master without workers.
 
-Makes: a job that waits for 40 seconds, is cancelled, and leaves nothing behind.
+Makes: a job that waits for --seconds seconds (40 by default), is cancelled, and leaves
+nothing behind.
 
 A right diagnosis says: cold_start, no_executor: the whole run waited.
 
@@ -12,10 +13,11 @@ task failed.
 
 import threading
 
-from session import session
+from session import arguments, session
 
+options = arguments(("seconds", 40))
 spark = session("ledger-nobody")
-threading.Timer(40, spark.sparkContext.cancelAllJobs).start()
+threading.Timer(options.seconds, spark.sparkContext.cancelAllJobs).start()
 try:
     print(spark.range(0, 1_000, 1, 4).selectExpr("sum(id)").collect())
 except Exception as error:
