@@ -69,6 +69,7 @@
       SparkApplicationLost: { enabled: true, 'for': '2m', severity: 'warning' },
       SparkApplicationKeepsFailing: { enabled: true, 'for': '2m', severity: 'warning' },
       SparkApplicationNoSuccess: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'critical' },
+      SparkApplicationOverdue: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'warning' },
       SparkManyApplicationsFail: { enabled: true, 'for': '2m', severity: 'critical' },
 
       // Streams.

@@ -27,6 +27,21 @@ local lib = import '../lib.libsonnet';
     ' The job last succeeded at {{ .Value | humanizeTimestamp }}.'
   ),
 
+  // A job that has not succeeded when it was due.
+  local overdue(name, basis, summary) = l.alert(
+    name,
+    l.promql(|||
+      time() - max by (%(name)s) (spark_application_runs_success_due_timestamp_seconds{%(sel)sbasis="%(basis)s"}) > 0
+    |||, { basis: basis }) + l.seen,
+    summary,
+    '{{ $labels.app_name }} in {{ $labels.spark_cluster }}: a run that ends well is overdue by {{ $value | humanizeDuration }}.'
+    + lastSuccess
+    + l.where(l.ofName('max(spark_application_runs_success_interval_seconds{%(sel)sOWN})'), ' It usually succeeds every ' + l.seconds + '.')
+    + '{{ with ' + l.ofName('min(spark_application_start_timestamp_seconds{%(sel)s} and on (%(run)s) spark_application_state{%(sel)sstate="running"} == 1 and on (%(run)s) spark_application_info{%(sel)sOWN})')
+    + ' }}{{ with . | first }} A run is there since {{ .Value | humanizeTimestamp }} and has not ended.{{ end }}{{ else }} No run of it is there now.{{ end }}',
+    l.nameLinks
+  ),
+
   prometheusAlerts+:: {
     groups+: [{
       name: 'spark-applications',
@@ -84,19 +99,9 @@ local lib = import '../lib.libsonnet';
           ),
           l.nameLinks
         )
-        + l.alert(
-          'SparkApplicationNoSuccess',
-          l.promql(|||
-            time() - max by (%(name)s) (spark_application_runs_success_due_timestamp_seconds{%(sel)s}) > 0
-          |||) + l.seen,
-          'A Spark job has not succeeded when it was due.',
-          '{{ $labels.app_name }} in {{ $labels.spark_cluster }}: a run that ends well is overdue by {{ $value | humanizeDuration }}.'
-          + lastSuccess
-          + l.where(l.ofName('max(spark_application_runs_success_interval_seconds{%(sel)sOWN})'), ' It usually succeeds every ' + l.seconds + '.')
-          + '{{ with ' + l.ofName('min(spark_application_start_timestamp_seconds{%(sel)s} and on (%(run)s) spark_application_state{%(sel)sstate="running"} == 1 and on (%(run)s) spark_application_info{%(sel)sOWN})')
-          + ' }}{{ with . | first }} A run is there since {{ .Value | humanizeTimestamp }} and has not ended.{{ end }}{{ else }} No run of it is there now.{{ end }}',
-          l.nameLinks
-        )
+        // What somebody said pages; what was learned may be wrong on a holiday.
+        + overdue('SparkApplicationNoSuccess', 'configured', 'A Spark job has not succeeded within the time that was set for it.')
+        + overdue('SparkApplicationOverdue', 'learned', 'A Spark job has not succeeded for longer than is usual.')
         + l.alert(
           'SparkManyApplicationsFail',
           local jobs(of) = l.promql(|||

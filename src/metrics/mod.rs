@@ -17,6 +17,6 @@ mod sql_execution;
 mod stage;
 mod streaming;
 
-pub use name::{NameView, app_name};
+pub use name::{NameView, SuccessDue, app_name};
 pub use sample::{Extra, Histogram, Sample, Value};
 pub use snapshot::{Family, RunView, Snapshot, build};

@@ -35,9 +35,16 @@ pub struct NameView {
     pub success_interval: Option<Duration>,
     /// Applications since the last that ended well that did not.
     pub failures_in_a_row: Option<usize>,
-    /// When the next run that ends well is due at the latest, milliseconds
-    /// since the epoch.
-    pub success_due_ms: Option<i64>,
+    pub success_due: Option<SuccessDue>,
+}
+
+/// When the next run that ends well is due at the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SuccessDue {
+    /// Milliseconds since the epoch.
+    pub at_ms: i64,
+    /// Whether it was learned from earlier runs; else the operator said so.
+    pub learned: bool,
 }
 
 impl NameView {
@@ -51,7 +58,7 @@ impl NameView {
             regression_ratio: None,
             success_interval: None,
             failures_in_a_row: None,
-            success_due_ms: None,
+            success_due: None,
         }
     }
 }
@@ -123,7 +130,10 @@ fn group(view: &NameView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
     group.add(Id::NameLastDuration, totals.last_duration_ms.map(Duration::from_millis));
     group.add(Id::NameSuccessInterval, view.success_interval);
     group.add(Id::NameFailuresInARow, view.failures_in_a_row);
-    group.add(Id::NameSuccessDue, view.success_due_ms.map(at));
+    if let Some(due) = view.success_due {
+        let basis = if due.learned { "learned" } else { "configured" };
+        group.add_for(Id::NameSuccessDue, basis, at(due.at_ms));
+    }
     if let Some(baseline) = view.baseline {
         group.add(Id::NameBaseline, baseline.median);
         group.add(Id::NameBaselineSpread, baseline.spread);

@@ -414,7 +414,7 @@ impl Memory {
             NameView {
                 name: name.clone(),
                 totals: totals.shown(now_ms),
-                success_due_ms: rhythm::due(totals, said, history.success_within, now_ms),
+                success_due: rhythm::due(totals, said, history.success_within, now_ms),
                 baseline: history.baseline,
                 regression_ratio: history.regression_ratio,
                 success_interval: history.success_interval,

@@ -12,7 +12,7 @@ use spark_exporter::diagnose::{
     Baseline, BlockedBy, Cause, Confidence, Diagnosis, Finding, FindingKind, Impact, IoPerCore,
     Rule, RunNumbers, Scenario, Severity, StageNumbers, Subject, TimeSplit, WhatIf,
 };
-use spark_exporter::metrics::{NameView, RunView};
+use spark_exporter::metrics::{NameView, RunView, SuccessDue};
 use spark_exporter::model::{
     Application, CachedRdd, Column, DataQuality, Distribution, Executor, ExecutorTotals, Job,
     JobStatus, Kind, Measures, MemoryPeaks, Quantity, RunId, Source, SourceProgress, SqlExecution,
@@ -319,7 +319,7 @@ pub(crate) fn name_view(cluster: &str, app_name: &str) -> NameView {
         regression_ratio: Some(1.5),
         success_interval: Some(Duration::from_hours(24)),
         failures_in_a_row: Some(2),
-        success_due_ms: Some(at(172_800).as_millisecond()),
+        success_due: Some(SuccessDue { at_ms: at(172_800).as_millisecond(), learned: true }),
         ..NameView::new(name, totals)
     }
 }

@@ -355,8 +355,11 @@ mod tests {
                 );
                 assert!(!metric.name.contains(&format!("by_{label}")), "{}", metric.name);
             }
-            // A currency is one, since the operator gives one.
-            let one_value = metric.labels.is_empty() || metric.labels == ["currency"];
+            // A currency is one, since the operator gives one; so is the basis of a
+            // due date.
+            let one_value = metric.labels.is_empty()
+                || metric.labels == ["currency"]
+                || metric.labels == ["basis"];
             let once = one_value && metric.kind != Kind::Histogram;
             assert_eq!(once || metric.kind == Kind::Info, metric.times == 1, "{}", metric.name);
         }

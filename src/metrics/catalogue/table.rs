@@ -324,8 +324,8 @@ catalogue! {
         "Derived: median time between the ends of runs of this name that ended well, of 5 and more: how often it usually succeeds";
     NameFailuresInARow, "spark_application_runs_failures_in_a_row", "spark.application.runs_failures_in_a_row", Gauge, Things("{application}"), Name, [], 1, Experimental,
         "Derived: the latest applications of this name, back to the last that ended well, whose latest attempt failed or was lost; of Spark 3, which does not tell, those with a job that failed and no end that was good; 0 after a good one";
-    NameSuccessDue, "spark_application_runs_success_due_timestamp_seconds", "spark.application.runs_success_due_timestamp", Gauge, Seconds, Name, [], 1, Experimental,
-        "Derived: when the next run of this name that ends well is due at the latest, in seconds since the epoch: as names.expected say, or learned from the spacing of the earlier ones where that is regular; absent where neither tells";
+    NameSuccessDue, "spark_application_runs_success_due_timestamp_seconds", "spark.application.runs_success_due_timestamp", Gauge, Seconds, Name, ["basis"], 1, Experimental,
+        "Derived: when the next run of this name that ends well is due at the latest, in seconds since the epoch: as names.expected say (basis configured), or learned from the spacing of the earlier ones where that is regular (learned); absent where neither tells";
     NameBaseline, "spark_application_runs_baseline_duration_seconds", "spark.application.runs_baseline_duration", Gauge, Seconds, Name, [], 1, Experimental,
         "Derived: what runs of this name usually take: median of the earlier runs that the newest one which ended well was compared with; absent where they are too few";
     NameBaselineSpread, "spark_application_runs_baseline_spread_seconds", "spark.application.runs_baseline_spread", Gauge, Seconds, Name, [], 1, Experimental,

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use crate::config::Within;
+use crate::metrics::SuccessDue;
 use crate::store::{RunKey, StoredRun, Totals};
 
 /// Successes whose spacing is learned, at least and at most.
@@ -64,8 +65,7 @@ impl Rhythm {
     }
 }
 
-/// When the next success of a name is due at the latest, in milliseconds since
-/// the epoch: `said` is what the operator expects, `learned` what its runs
+/// When the next success of a name is due at the latest: `said` is what the operator expects, `learned` what its runs
 /// tell. Of a name that is said to succeed and never did, counted from when its
 /// series began.
 pub(super) fn due(
@@ -73,20 +73,21 @@ pub(super) fn due(
     said: Option<Within>,
     learned: Option<Duration>,
     now_ms: i64,
-) -> Option<i64> {
+) -> Option<SuccessDue> {
     let after = |from_ms: i64, span: Duration| {
         from_ms.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
     };
     match said {
         Some(Within::Never) => None,
         Some(Within::Span(within)) => {
-            Some(after(totals.last_success_ms.unwrap_or(totals.since_ms), within.get()))
+            let at_ms = after(totals.last_success_ms.unwrap_or(totals.since_ms), within.get());
+            Some(SuccessDue { at_ms, learned: false })
         }
         None => {
             let within = learned?;
-            let due = after(totals.last_success_ms?, within);
-            let given_up = after(due, GIVEN_UP_AFTER.max(within.saturating_mul(2)));
-            (now_ms < given_up).then_some(due)
+            let at_ms = after(totals.last_success_ms?, within);
+            let given_up = after(at_ms, GIVEN_UP_AFTER.max(within.saturating_mul(2)));
+            (now_ms < given_up).then_some(SuccessDue { at_ms, learned: true })
         }
     }
 }
@@ -156,26 +157,30 @@ mod tests {
             Totals { since_ms: HOUR, last_success_ms: Some(10 * HOUR), ..Totals::default() };
         let said = |text: &str| Some(text.parse::<Within>().expect("valid"));
         let learned = Some(HOURS(2));
-        assert_eq!(due(&totals, None, learned, 0), Some(12 * HOUR));
-        assert_eq!(due(&totals, said("5h"), learned, 0), Some(15 * HOUR));
+        let configured = |at_ms: i64| Some(SuccessDue { at_ms, learned: false });
+        let twelve = SuccessDue { at_ms: 12 * HOUR, learned: true };
+        assert_eq!(due(&totals, None, learned, 0), Some(twelve));
+        assert_eq!(due(&totals, said("5h"), learned, 0), configured(15 * HOUR));
         assert_eq!(due(&totals, said("never"), learned, 0), None);
         assert_eq!(due(&totals, None, None, 0), None);
         // Never yet: since the name is watched, and only where it was said.
         let never = Totals { last_success_ms: None, ..totals };
-        assert_eq!(due(&never, said("5h"), None, 0), Some(6 * HOUR));
+        assert_eq!(due(&never, said("5h"), None, 0), configured(6 * HOUR));
         assert_eq!(due(&never, None, learned, 0), None);
     }
 
     #[test]
     fn a_retired_job_is_not_due_for_ever() {
         let totals = Totals { last_success_ms: Some(0), ..Totals::default() };
-        let overdue = |hours: i64, within: Duration| due(&totals, None, Some(within), hours * HOUR);
+        let at = |due: Option<SuccessDue>| due.map(|due| due.at_ms);
+        let overdue =
+            |hours: i64, within: Duration| at(due(&totals, None, Some(within), hours * HOUR));
         assert_eq!(overdue(2 + 167, HOURS(2)), Some(2 * HOUR));
         assert_eq!(overdue(2 + 168, HOURS(2)), None);
         // A month's job has longer.
         assert_eq!(overdue(60 * 24 + 100 * 24, HOURS(60 * 24)), Some(60 * 24 * HOUR));
         // What somebody wrote down holds until somebody takes it away.
         let said = Some("2h".parse::<Within>().expect("valid"));
-        assert_eq!(due(&totals, said, None, 10_000 * HOUR), Some(2 * HOUR));
+        assert_eq!(at(due(&totals, said, None, 10_000 * HOUR)), Some(2 * HOUR));
     }
 }
