@@ -44,6 +44,9 @@
     // SparkStreamingDown: for how long a stream that ended is missed.
     streamMissedFor: 6 * 3600,
 
+    // Names under which people try streams out: nobody misses them when the session ends.
+    streamsNotMissed: 'PySparkShell|Spark shell|SparkR|Zeppelin|livy-session',
+
     // Targets that may be down, as a regular expression of `target`: drivers that come
     // and go, for example 'http://driver-.*:4040'.
     targetsThatComeAndGo: '',

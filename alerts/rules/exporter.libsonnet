@@ -85,9 +85,17 @@ local lib = import '../lib.libsonnet';
             max by (%(exporter)s, reason) (
               increase(spark_exporter_event_log_read_failures_total{%(sel)sreason!~"not_an_event_log|no_events"}[1h])
             ) > 0
+            or
+            max by (%(exporter)s, reason) (
+              delta(spark_exporter_applications_skipped{%(sel)sreason="unreadable"}[1h])
+              unless on (%(exporter)s)
+              increase(spark_exporter_event_log_read_failures_total{%(sel)sreason!~"not_an_event_log|no_events"}[1h]) > 0
+              unless on (%(exporter)s)
+              time() - spark_exporter_start_timestamp_seconds{%(sel)s} < 4000
+            ) > 0
           |||,
           'spark-exporter could not read event logs.',
-          who + ' could not read {{ $value | printf "%.0f" }} event logs in the last hour, reason: {{ $labels.reason }}. Their runs are in no number. Its own log names them.'
+          who + ' could not read {{ $value | printf "%.0f" }} event logs, or runs of a History Server, in the last hour, reason: {{ $labels.reason }}. They are in no number. Its own log names them.'
         )
         + alert(
           'SparkExporterSeriesDropped',

@@ -35,7 +35,7 @@ local lib = import '../lib.libsonnet';
           // until then its own state tells, as long as no other run has ended well.
           l.promql(|||
             group by (%(name)s) (
-              last_over_time(spark_application_info{%(sel)skind="streaming", app_name!~"_unnamed|_other"}[%(streamMissedFor)ds])
+              last_over_time(spark_application_info{%(sel)skind="streaming", app_name!~"_unnamed|_other|%(streamsNotMissed)s"}[%(streamMissedFor)ds])
             )
             and on (%(name)s) (
               spark_application_runs_failures_in_a_row{%(sel)s} > 0

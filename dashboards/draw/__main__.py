@@ -1,7 +1,7 @@
 """Draws a dashboard from its JSON and a real Prometheus's answers.
 
     python3 dashboards/draw DASHBOARD.json OUTPUT.png --prometheus URL
-        [--last 15m] [--scrape 1s] [--var NAME=VALUE]...
+        [--last 15m] [--scrape 1s] [--var NAME=VALUE]... [--above ROW]
 
 Place: docs/dashboards/ has its pictures; `make pictures` runs it on recorded
 runs that happen again. It is a stand-in, for machines that have no Grafana: it
@@ -33,9 +33,13 @@ def main():
     options.add_argument("--last", default="15m", help="the time range, ending now")
     options.add_argument("--scrape", default="1s", help="how often Prometheus scrapes")
     options.add_argument("--var", action="append", default=[], help="NAME=VALUE of a variable")
+    options.add_argument("--above", help="only what stands above the row with this title")
     options = options.parse_args()
 
     dashboard = json.loads(options.dashboard.read_text())
+    if options.above:
+        ends = next(one["gridPos"]["y"] for one in dashboard["panels"] if one.get("title") == options.above)
+        dashboard["panels"] = [one for one in dashboard["panels"] if one["gridPos"]["y"] < ends]
     ends = time.time()
     prometheus = Prometheus(options.prometheus, ends - page.in_seconds(options.last), ends)
     scrape = page.in_seconds(options.scrape)
@@ -72,7 +76,9 @@ def photograph(html, height, output):
         except ImportError:
             output.write_bytes(shot.read_bytes())
             return
-        Image.open(shot).convert("RGB").quantize(256).save(output, optimize=True)
+        # Few large areas of colour: each must stay what it is.
+        few = Image.open(shot).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
+        few.save(output, optimize=True)
 
 
 if __name__ == "__main__":

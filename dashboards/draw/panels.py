@@ -147,7 +147,8 @@ def table(panel, frames, width, height, page):
     if sum(1 for one in frames if len(one)) > 1:
         raise SystemExit(f"the table {panel.get('title')!r} has several frames: Grafana shows one of them only")
     with_options = [(field, fields.options_of(panel, field)) for field in frame.fields]
-    for key in panel.get("options", {}).get("sortBy") or []:
+    # The first key decides: sorted last.
+    for key in reversed(panel.get("options", {}).get("sortBy") or []):
         names = {options.get("displayName") or field.called(): field.name for field, options in with_options}
         if key["displayName"] not in names:
             raise SystemExit(f"the table {panel.get('title')!r} is sorted by {key['displayName']!r}, which it has not")
