@@ -310,6 +310,9 @@ impl World {
             let ago = Duration::from_mins(5 * (19 - night)) + Duration::from_secs(1);
             Run::night(night as usize).named(&id, "nightly").write(&jobs, &id, ago);
         }
+        // The next night is under way.
+        let tonight = Run::night(20).named("night-20", "nightly").going_on();
+        tonight.write(&jobs, "night-20.inprogress", Duration::ZERO);
         // Went away without a word.
         let id = "lost";
         let run = Run::recorded("left_running/4.3.0").named(id, id).going_on();
