@@ -31,7 +31,8 @@ const AT_ONCE: &[(&str, &[&str])] = &[
     ("SparkStreamingStaysBehind", &["streams/behind"]),
     ("SparkStreamingDown", &["streams/down"]),
     ("SparkManyApplicationsFail", &["outage"]),
-    ("SparkApplicationNoSuccess", &["jobs/overdue"]),
+    ("SparkApplicationNoSuccess", &["jobs/promised"]),
+    ("SparkApplicationOverdue", &["jobs/overdue"]),
     ("SparkApplicationKeepsFailing", &["jobs/flaky"]),
 ];
 

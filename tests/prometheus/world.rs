@@ -143,6 +143,9 @@ impl World {
             let ago = Duration::from_mins(30 + 5 * run as u64);
             Run::night(1).named(&id, "overdue").write(&world.cluster("jobs"), &id, ago);
         }
+        // One of which somebody expects more than it does.
+        let ago = Duration::from_mins(30);
+        Run::night(1).named("promised", "promised").write(&world.cluster("jobs"), "promised", ago);
         let config = world.folder.path().join("main.yml");
         std::fs::write(&config, world.configuration()).unwrap();
         world.start_main("127.0.0.1:0").await;
@@ -161,6 +164,7 @@ impl World {
         let clusters = clusters.join("\n");
         format!(
             "clusters:\n{clusters}\nintervals: {{event_log_dir: 1s}}\nstorage: {{path: '{}'}}\n\
+             names: {{expected: [{{app_name: promised, within: 10m}}]}}\n\
              prices: {{core_hour: 0.04, gib_hour: 0.005, currency: EUR}}\n{FLOORS}",
             self.folder.path().join("store").display()
         )
