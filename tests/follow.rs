@@ -122,6 +122,36 @@ async fn a_run_is_watched_from_its_log_and_handed_over_at_its_end() {
     assert_eq!(bytes, Some((first.len() + second.len() + end.len()) as f64));
 }
 
+/// Its first lines come before its start: shown by them alone it would have
+/// no name and no start, and then be a second run of the same id.
+#[tokio::test]
+async fn a_log_that_has_not_told_its_start_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    let log = skewed();
+    let start = log.find("{\"Event\":\"SparkListenerApplicationStart\"").unwrap();
+    assert!(start > 0, "other lines come first");
+    let going = logs.join("app-1.inprogress");
+    std::fs::write(&going, &log[..start]).unwrap();
+    let (_exporter, metrics) = watching(folder.path(), logs.to_str().unwrap(), "");
+    let skipped = |text: &str| {
+        value(text, "spark_exporter_applications_skipped", &["reason=\"in_progress\""])
+    };
+    let text =
+        until(&metrics, SOON, |text| (skipped(text) == Some(1.0)).then(|| text.to_owned())).await;
+    assert!(!text.contains("spark_application_info{"), "{text}");
+    assert_eq!(value(&text, "spark_exporter_target_event_logs_followed", &[]), Some(1.0));
+
+    append(&going, &parts(&log)[0][start..]);
+    let text = until(&metrics, SOON, |text| is(text, "running").then(|| text.to_owned())).await;
+    assert_eq!(skipped(&text), Some(0.0));
+    assert_eq!(text.matches("spark_application_info{").count(), 1);
+    assert!(!text.contains("_unnamed"), "{text}");
+    assert_eq!(value(&text, "spark_exporter_identity_collisions_total", &[]), Some(0.0));
+    assert_eq!(value(&text, "spark_exporter_applications_appeared_total", &[]), Some(1.0));
+}
+
 #[tokio::test]
 async fn a_rolling_log_is_followed_from_file_to_file() {
     let folder = tempfile::tempdir().unwrap();

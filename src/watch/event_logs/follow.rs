@@ -129,11 +129,14 @@ impl Followed {
             if over && application.end.is_none() && !plan::is_closed(listed) {
                 application.state = State::Lost;
             }
-            self.run = Some((application.id.clone(), application.start));
+            if over || is_told(application) {
+                self.run = Some((application.id.clone(), application.start));
+            }
             let read = told(path, application.id.to_string(), news, started.elapsed());
             LogFollowed { read, first }.emit(&watcher.telemetry);
         }
         let skipped = match application {
+            Some(application) if !over && !is_told(&application) => Some("in_progress"),
             Some(application) => {
                 let read = over.then(|| seen(files, listed));
                 Self::offer(watcher, application, read)
@@ -197,6 +200,13 @@ impl Followed {
             watcher.changed.notify_one();
         }
     }
+}
+
+/// Whether a log says already whose it is. Its first lines come before the
+/// start: a run that was shown by them alone would have another name and no
+/// start, and the next step would show it as a second run of the same id.
+fn is_told(application: &Application) -> bool {
+    application.start.is_some() || !application.jobs.is_empty()
 }
 
 fn system(time: Timestamp) -> SystemTime {
