@@ -25,11 +25,17 @@ STEP = "5m"
 
 RUNNING = now("spark_application_state", RUN, CLUSTER, 'state="running"') + " == 1"
 
-# The state a run was last seen in, where it is a bad one.
+# The state a run was last seen in, where it is a bad one. Spark 3 does not tell: there
+# the diagnosis says whether a run went down with a job, as it does for the alerts.
 ENDED_BADLY = of_range(
     latest_state("spark_application_state", "state", RUN, CLUSTER, step=STEP)
-    + f"\nand on ({RUN}, state)\n"
-    + last("spark_application_state", f"{RUN}, state", CLUSTER, 'state=~"failed|lost"'),
+    + f"\nand on ({RUN}, state) (\n"
+    + last("spark_application_state", f"{RUN}, state", CLUSTER, 'state=~"failed|lost"')
+    + "\nor\n"
+    + last("spark_application_state", f"{RUN}, state", CLUSTER, 'state="unknown"')
+    + f"\nand on ({RUN})\n"
+    + last("spark_finding", RUN, CLUSTER, 'rule=~"job_failed|application_failed", severity="critical"')
+    + "\n)",
     CLUSTER,
 )
 
@@ -70,7 +76,7 @@ def _head() -> list:
         stat(
             "Ended badly",
             "Runs that failed or were lost and ended within the time range. The table below names them. "
-            "Spark 3 writes no exit code: a run of it that failed by its exit code alone is unknown, not failed.",
+            "Spark 3 writes no exit code: a run of it is here, as unknown, if it went down with a job that failed.",
             "short",
             value_query(f"count(\n{ENDED_BADLY}\n) or vector(0)"),
             limits=some_is_bad,
@@ -153,8 +159,8 @@ def _bad() -> list:
         ),
         table(
             "Runs that ended badly",
-            "Failed: its exit code, resource manager or pod says so. Lost: gone without an end. Only runs that "
-            "ended within the time range.",
+            "Failed: its exit code, resource manager or pod says so. Lost: gone without an end. Unknown: it went "
+            "down with a job that failed (Spark 3). Only runs that ended within the time range.",
             [
                 table_query(joined(ENDED_BADLY, "app_name")),
                 table_query(f"1000 * {last('spark_application_observed_timestamp_seconds', RUN, CLUSTER)}\nand on ({RUN})\n({ENDED_BADLY})"),

@@ -189,7 +189,11 @@ def annotation(name: str, color: str, title: str, expression: str) -> _Annotatio
 def ended_badly(*matchers: str, of=lambda expression: expression) -> _Annotation:
     """For five minutes after the end of each, so that old runs which are read
     again mark nothing."""
-    bad = now("spark_application_state", f"{RUN}, state", *matchers, 'state=~"failed|lost"') + " == 1"
+    state = now("spark_application_state", f"{RUN}, state", *matchers, 'state=~"failed|lost|unknown"') + " == 1"
+    # Unknown (Spark 3) is bad where the run went down with a job.
+    died = now("spark_finding", RUN, *matchers, 'rule=~"job_failed|application_failed", severity="critical"')
+    unknown = now("spark_application_state", RUN, *matchers, 'state="unknown"') + " == 1"
+    bad = f"({state})\nunless on ({RUN})\n(({unknown}) unless on ({RUN}) {died})"
     recent = f"time() - {now('spark_application_observed_timestamp_seconds', RUN, *matchers)} < 300"
     return annotation(
         "Ended badly", CRITICAL, "{{app_id}} {{state}}", of(f"{bad}\nand on ({RUN})\n({recent})")
