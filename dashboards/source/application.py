@@ -1,9 +1,8 @@
 """Application: one run. What is wrong with it, where its time went, and then
 executors, stages, SQL and data to look deeper."""
 
-from grafana_foundation_sdk.builders import dashboard as builder
-
 from frame import (
+    filled,
     dashboard,
     ended_badly,
     runs,
@@ -40,19 +39,17 @@ def make():
         variables("spark_cluster", "any_app_name", "app_id", "attempt_id"),
     )
     made.annotation(runs(ONE_RUN)).annotation(ended_badly(ONE_RUN))
-    for panel in [*_head(), *_findings()]:
-        made.with_panel(panel)
-    for title, panels in [
-        ("Where the time went", _time()),
-        ("Executors", _executors()),
-        ("Stages", _stages()),
-        ("SQL", _sql()),
-        ("Data, and how far it can be trusted", _data()),
-    ]:
-        made.with_row(builder.Row(title))
-        for panel in panels:
-            made.with_panel(panel)
-    return made
+    return filled(
+        made,
+        [*_head(), *_findings()],
+        {
+            "Where the time went": _time(),
+            "Executors": _executors(),
+            "Stages": _stages(),
+            "SQL": _sql(),
+            "Data, and how far it can be trusted": _data(),
+        },
+    )
 
 
 def _head() -> list:

@@ -1,9 +1,7 @@
 """Exporter: the daemon itself. What it covers and what it does not, how old its
 numbers are, and whether it is a polite guest."""
 
-from grafana_foundation_sdk.builders import dashboard as builder
-
-from frame import dashboard, link, variables
+from frame import dashboard, filled, link, variables
 from look import CRITICAL, OK, QUIET, WARNING, steps, yes_no
 from panels import (
     Column,
@@ -31,20 +29,18 @@ def make():
         variables("spark_cluster"),
         since="now-6h",
     )
-    for panel in _head():
-        made.with_panel(panel)
-    for title, panels in [
-        ("What is covered", _coverage()),
-        ("How old the numbers are", _lag()),
-        ("Errors", _errors()),
-        ("A polite guest", _politeness()),
-        ("Size", _size()),
-        ("Store", _store()),
-    ]:
-        made.with_row(builder.Row(title))
-        for panel in panels:
-            made.with_panel(panel)
-    return made
+    return filled(
+        made,
+        _head(),
+        {
+            "What is covered": _coverage(),
+            "How old the numbers are": _lag(),
+            "Errors": _errors(),
+            "A polite guest": _politeness(),
+            "Size": _size(),
+            "Store": _store(),
+        },
+    )
 
 
 def newest(metric: str, *matchers: str) -> str:

@@ -1,9 +1,7 @@
 """Fleet: all runs that the exporters see. What needs somebody, what runs, what
 it costs, and which jobs to look at."""
 
-from grafana_foundation_sdk.builders import dashboard as builder
-
-from frame import dashboard, ended_badly, field, link, to_application, to_job, to_report, to_rule, variables
+from frame import dashboard, ended_badly, field, filled, link, to_application, to_job, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, STATES, WARNING, colored, steps
 from panels import (
     SHORTEST_BAR,
@@ -51,17 +49,15 @@ def make():
         variables("spark_cluster"),
     )
     made.annotation(ended_badly(CLUSTER))
-    for panel in [*_head(), *_bad()]:
-        made.with_panel(panel)
-    for title, panels in [
-        ("Runs now", _running()),
-        ("Jobs", _jobs()),
-        ("Trends", _trends()),
-    ]:
-        made.with_row(builder.Row(title))
-        for panel in panels:
-            made.with_panel(panel)
-    return made
+    return filled(
+        made,
+        [*_head(), *_bad()],
+        {
+            "Runs now": _running(),
+            "Jobs": _jobs(),
+            "Trends": _trends(),
+        },
+    )
 
 
 def _head() -> list:

@@ -186,6 +186,17 @@ def annotation(name: str, color: str, title: str, expression: str) -> _Annotatio
     )
 
 
+def filled(made: builder.Dashboard, head: list, rows: dict[str, list]) -> builder.Dashboard:
+    """With these panels: first what is seen at once, then rows by their titles."""
+    for panel in head:
+        made.with_panel(panel)
+    for title, panels in rows.items():
+        made.with_row(builder.Row(title))
+        for panel in panels:
+            made.with_panel(panel)
+    return made
+
+
 def ended_badly(*matchers: str, of=lambda expression: expression) -> _Annotation:
     """For five minutes after the end of each, so that old runs which are read
     again mark nothing."""

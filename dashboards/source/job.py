@@ -1,9 +1,7 @@
 """Job: one name of applications over its runs. Does it still do what it used
 to, when did it last, what does it cost, what is wrong with it again and again."""
 
-from grafana_foundation_sdk.builders import dashboard as builder
-
-from frame import dashboard, ended_badly, runs, to_application, to_report, to_rule, variables
+from frame import dashboard, ended_badly, filled, runs, to_application, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, QUIET, SEVERITIES, STATES, WARNING, colored, steps
 from panels import (
     SHORTEST_BAR,
@@ -45,16 +43,14 @@ def make():
         since="now-7d",
     )
     made.annotation(runs(CLUSTER, of=_shown)).annotation(ended_badly(CLUSTER, of=_shown))
-    for panel in [*_head(), *_durations(), *_runs()]:
-        made.with_panel(panel)
-    for title, panels in [
-        ("What is wrong again and again", _findings()),
-        ("What it takes", _amounts()),
-    ]:
-        made.with_row(builder.Row(title))
-        for panel in panels:
-            made.with_panel(panel)
-    return made
+    return filled(
+        made,
+        [*_head(), *_durations(), *_runs()],
+        {
+            "What is wrong again and again": _findings(),
+            "What it takes": _amounts(),
+        },
+    )
 
 
 def _head() -> list:

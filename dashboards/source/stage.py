@@ -1,9 +1,7 @@
 """Stage: one stage attempt. How its work is spread over its tasks, how that
 stands against the limits of the rules, and what its time was spent on."""
 
-from grafana_foundation_sdk.builders import dashboard as builder
-
-from frame import dashboard, to_report, to_rule, variables
+from frame import dashboard, filled, to_report, to_rule, variables
 from look import INFO, OK, PARTS, STATUSES, WARNING, colored, steps
 from panels import (
     Column,
@@ -32,17 +30,15 @@ def make():
         "One stage of a run: how even its tasks are, what slowed the slowest, I/O per core against the limit.",
         variables("spark_cluster", "any_app_name", "app_id", "attempt_id", "stage_id", "stage_attempt_id"),
     )
-    for panel in [*_head(), *_findings()]:
-        made.with_panel(panel)
-    for title, panels in [
-        ("How even the tasks are", _evenness()),
-        ("What the time was spent on", _time()),
-        ("As it ran", _live()),
-    ]:
-        made.with_row(builder.Row(title))
-        for panel in panels:
-            made.with_panel(panel)
-    return made
+    return filled(
+        made,
+        [*_head(), *_findings()],
+        {
+            "How even the tasks are": _evenness(),
+            "What the time was spent on": _time(),
+            "As it ran": _live(),
+        },
+    )
 
 
 def one(metric: str, *matchers: str) -> str:

@@ -1,9 +1,7 @@
 """Streaming: structured streaming queries. Do they keep up, how far behind are
 they, and what does their state do."""
 
-from grafana_foundation_sdk.builders import dashboard as builder
-
-from frame import dashboard, to_application, to_report, to_rule, variables
+from frame import dashboard, filled, to_application, to_report, to_rule, variables
 from look import CRITICAL, INFO, OK, QUIET, steps, yes_no
 from panels import (
     Column,
@@ -33,13 +31,14 @@ def make():
         variables("spark_cluster", "stream_app_id", "query_id"),
         since="now-6h",
     )
-    for panel in [*_head(), *_queries()]:
-        made.with_panel(panel)
-    for title, panels in [("Does it keep up", _pace()), ("State", _state())]:
-        made.with_row(builder.Row(title))
-        for panel in panels:
-            made.with_panel(panel)
-    return made
+    return filled(
+        made,
+        [*_head(), *_queries()],
+        {
+            "Does it keep up": _pace(),
+            "State": _state(),
+        },
+    )
 
 
 def _head() -> list:
