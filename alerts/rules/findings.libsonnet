@@ -17,8 +17,12 @@ local lib = import '../lib.libsonnet';
     text
   ),
   local stage = 'tage {{ .Labels.stage_id }}.{{ .Labels.stage_attempt_id }}{{ with .Labels.sql_id }} of SQL execution {{ . }}{{ end }}',
-  local saving = '{{ if .Labels.stage_id }} S' + stage + '{{ with .Labels.cause }} ({{ . }}){{ end }}: without it{{ else }}{{ with .Labels.cause }} Cause: {{ . }}.{{ end }} Without it{{ end }} the run would have been {{ .Value | humanizeDuration }} shorter',
   local ofDuration = l.where(l.ofRun('max(spark_application_duration_seconds{%(sel)sOWN})'), ' of its ' + l.seconds),
+  // A finding whose seconds others promise already has 0 of its own.
+  local saving =
+    '{{ if .Labels.stage_id }} S' + stage + '{{ with .Labels.cause }} ({{ . }}){{ end }}{{ if .Value }}: without it{{ else }}.{{ end }}'
+    + '{{ else }}{{ with .Labels.cause }} Cause: {{ . }}.{{ end }}{{ if .Value }} Without it{{ end }}{{ end }}'
+    + '{{ if .Value }} the run would have been {{ .Value | humanizeDuration }} shorter' + ofDuration + '.{{ end }}',
   local stages(matchers, severities) = l.where(
     l.ofRun('count(group by (stage_id, stage_attempt_id) (spark_finding{%(sel)s' + matchers + ', severity=~"' + severities + '", OWN})) > 1'),
     ' {{ .Value }} stages have it.'
@@ -46,7 +50,7 @@ local lib = import '../lib.libsonnet';
   // The usual story of a rule that costs wall time.
   local slow(name, matchers, rule, summary, what, texts, otherwise) =
     finding(name, matchers, rule, summary, what, function(severities)
-      worst(matchers, severities, saving + ofDuration + '.' + advice(texts, otherwise)) + stages(matchers, severities)),
+      worst(matchers, severities, saving + advice(texts, otherwise)) + stages(matchers, severities)),
 
   // Rules with an alert of their own; all others are SparkCostlyFinding's.
   namedRules:: [
@@ -186,7 +190,7 @@ local lib = import '../lib.libsonnet';
           |||, { severities: config.alerts.SparkStageRetries.findings }) + l.recent,
           'Stages of a Spark application ran more than once.',
           l.who + ': shuffle output was gone and stages ran again.'
-          + worst('rule="stage_retries"', config.alerts.SparkStageRetries.findings, saving + ofDuration + '.')
+          + worst('rule="stage_retries"', config.alerts.SparkStageRetries.findings, saving)
           + l.whereElse(
             l.ofRun('topk(1, max by (cause) (spark_finding{%(sel)srule=~"stage_retries|fetch_failures", cause!="", severity=~"' + config.alerts.SparkStageRetries.findings + '", OWN}))'),
             advice({
@@ -318,7 +322,7 @@ local lib = import '../lib.libsonnet';
           l.who + ': {{ $labels.rule }}.'
           + l.where(
             l.ofRule('topk(1, max by (cause, stage_id, stage_attempt_id, sql_id) (spark_finding_wall_seconds{%(sel)sseverity=~"' + config.alerts.SparkCostlyFinding.findings + '", OWN}))'),
-            saving + ofDuration + '.'
+            saving
           )
           + ' The report says what to change.',
           l.runLinks('{{ $labels.rule }}')
