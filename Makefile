@@ -5,6 +5,9 @@ DEMO_ADDRESS ?= 127.0.0.1:10404
 # Warnings are errors here, not for whoever builds a release with a newer Rust.
 CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
+# Tests whose names hold this take minutes and little of the machine.
+WAITS = the_right_alerts_arrive
+
 .PHONY: help demo test check bench collection docs alerts dashboards pictures
 
 help: ## What can be made
@@ -31,7 +34,12 @@ check: ## Format, lints, licences: no test, no network but crates.io
 
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
-	cargo test --locked --all-features --no-fail-fast
+	cargo test --locked --all-features --no-run
+	@# Alerts mostly wait, for minutes: they run beside the others and are told last.
+	@log=$$(mktemp) && echo "cargo test --locked --all-features"; \
+	cargo test --locked --all-features --test prometheus $(WAITS) >$$log 2>&1 & waits=$$!; \
+	cargo test --locked --all-features --no-fail-fast -- --skip $(WAITS); rest=$$?; \
+	wait $$waits; waited=$$?; cat $$log; rm -f $$log; exit $$((rest | waited))
 	cargo test --locked --test cli  # without the features, as `make demo` builds it
 	cargo test --locked --test store without_the_feature
 

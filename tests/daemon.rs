@@ -61,7 +61,7 @@ async fn the_demo_shows_what_each_run_really_did() {
     assert_eq!(of("orders-by-customer"), 1, "{findings:#?}");
     assert_eq!(of("orders-daily"), 0, "{findings:#?}");
     assert!(of("ledger-sort") >= 1, "{findings:#?}");
-    assert!(!text.contains("rule=\"job_failed\""), "a cancelled job has not failed");
+    assert!(!text.contains("rule=\"job_failed\",cause="), "a cancelled job has not failed");
     let page = get(&address).await;
     assert!(page.contains("orders-by-customer") && page.contains("data_skew"));
     assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
@@ -278,7 +278,7 @@ async fn one_bad_application_costs_only_itself() {
     let metrics = format!("{address}/metrics");
     let found = |text: &str| {
         let skipped = "spark_exporter_applications_skipped{reason=\"unreadable\"} ";
-        text.contains("rule=\"data_skew\"") && value(text, skipped) == Some(2.0)
+        text.contains("rule=\"data_skew\",cause=") && value(text, skipped) == Some(2.0)
     };
     until(&metrics, SOON, |text| found(text).then_some(())).await;
     let asked =

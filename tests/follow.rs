@@ -101,7 +101,7 @@ async fn a_run_is_watched_from_its_log_and_handed_over_at_its_end() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     append(&going, &second[second.len() / 2..]);
     let text = until(&metrics, SOON, |text| {
-        (jobs(text) > before && text.contains("rule=\"data_skew\"")).then(|| text.to_owned())
+        (jobs(text) > before && text.contains("rule=\"data_skew\",cause=")).then(|| text.to_owned())
     })
     .await;
     assert!(is(&text, "running"), "found while it runs");
@@ -112,7 +112,7 @@ async fn a_run_is_watched_from_its_log_and_handed_over_at_its_end() {
     std::fs::rename(&going, logs.join("app-1")).unwrap();
     let text = until(&metrics, SOON, |text| is(text, "succeeded").then(|| text.to_owned())).await;
     assert_eq!(text.matches("spark_application_info{").count(), 1);
-    assert!(text.contains("rule=\"data_skew\""));
+    assert!(text.contains("rule=\"data_skew\",cause="));
     tokio::time::sleep(Duration::from_secs(3)).await;
     let text = until(&metrics, SOON, |text| Some(text.to_owned())).await;
     assert_eq!(reads(&text), Some(1.0), "it was read once, from its first to its last line");
@@ -164,7 +164,7 @@ async fn a_rolling_log_is_followed_from_file_to_file() {
     let (_exporter, metrics) = watching(folder.path(), logs.to_str().unwrap(), "");
     until(&metrics, SOON, |text| is(text, "running").then_some(())).await;
     std::fs::write(log.join("events_2_app-1"), &second).unwrap();
-    until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then_some(())).await;
+    until(&metrics, SOON, |text| text.contains("rule=\"data_skew\",cause=").then_some(())).await;
     std::fs::write(log.join("events_3_app-1"), &end).unwrap();
     std::fs::rename(log.join("appstatus_app-1.inprogress"), log.join("appstatus_app-1")).unwrap();
     let text = until(&metrics, SOON, |text| is(text, "succeeded").then(|| text.to_owned())).await;
@@ -246,7 +246,7 @@ async fn a_log_in_a_bucket_is_followed_and_handed_over() {
     until(&metrics, SOON, |text| is(text, "running").then_some(())).await;
     let longer = first + &second;
     s3.put("logs/spark/app-1.inprogress", longer.clone().into_bytes()).await;
-    until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then_some(())).await;
+    until(&metrics, SOON, |text| text.contains("rule=\"data_skew\",cause=").then_some(())).await;
     // The rename of a store: a copy, then the old name goes.
     s3.put("logs/spark/app-1", (longer + &end).into_bytes()).await;
     s3.delete("logs/spark/app-1.inprogress").await;

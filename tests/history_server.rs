@@ -166,7 +166,7 @@ async fn a_server_that_was_restarted_is_read_on() {
     let read =
         |count: u32| move |text: &str| text.contains(&format!("{reads}{count}\n")).then_some(());
     until(&metrics, SOON, read(1)).await;
-    assert!(get(&metrics).await.contains("rule=\"data_skew\""));
+    assert!(get(&metrics).await.contains("rule=\"data_skew\",cause="));
 
     drop(server);
     let up = format!("spark_exporter_target_up{{spark_cluster=\"a\",target=\"{url}\"}} ");
@@ -177,7 +177,7 @@ async fn a_server_that_was_restarted_is_read_on() {
     assert_eq!(again, url);
     until(&metrics, Duration::from_mins(3), read(2)).await;
     let text = get(&metrics).await;
-    assert!(text.contains("rule=\"spill\"") && text.contains("rule=\"data_skew\""));
+    assert!(text.contains("rule=\"spill\",cause=") && text.contains("rule=\"data_skew\",cause="));
     assert!(text.contains(&format!("{up}1\n")));
     tokio::time::sleep(Duration::from_secs(12)).await;
     until(&metrics, SOON, read(2)).await;

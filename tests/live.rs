@@ -143,7 +143,9 @@ async fn a_skewed_stage_is_found_before_its_job_ends(version: &str) {
 
     let finding = until(&metrics, Duration::from_secs(100), |text| {
         text.lines()
-            .find(|line| line.starts_with("spark_finding{") && line.contains("rule=\"data_skew\""))
+            .find(|line| {
+                line.starts_with("spark_finding{") && line.contains("rule=\"data_skew\",cause=")
+            })
             .map(str::to_owned)
     })
     .await;
@@ -169,7 +171,7 @@ async fn a_skewed_stage_is_found_before_its_job_ends(version: &str) {
     assert!(!state(&text, "running"), "the finished reading took its place");
     let runs = text.lines().filter(|line| line.starts_with("spark_application_info{")).count();
     assert_eq!(runs, 1, "one run, however many sources show it");
-    assert!(text.contains("rule=\"data_skew\""), "and the log says the same");
+    assert!(text.contains("rule=\"data_skew\",cause="), "and the log says the same");
     assert_eq!(exporter.terminate(Duration::from_secs(15)), 0, "SIGTERM ends it well");
 }
 
@@ -250,7 +252,7 @@ async fn a_running_application_is_watched_from_its_log_alone(version: &str) {
     let master = "local-cluster[2,1,1024]";
     let Submitted { mut program, app_id, .. } = submit(version, master, &logs, &[], &workload);
     let text = until(&metrics, MINUTES, |text| {
-        text.contains("rule=\"job_failed\"").then(|| text.to_owned())
+        text.contains("rule=\"job_failed\",cause=").then(|| text.to_owned())
     })
     .await;
     assert!(!program.has_ended(), "Spark {version}: found after the end only");
@@ -337,7 +339,7 @@ async fn diagnose_asks_servers_too() {
     // And the daemon reads it from there, once.
     let (_exporter, address) = daemon(&["--spark.url", &url]);
     until(&format!("{address}/metrics"), Duration::from_mins(1), |text| {
-        text.contains("rule=\"job_failed\"").then_some(())
+        text.contains("rule=\"job_failed\",cause=").then_some(())
     })
     .await;
 }

@@ -275,9 +275,10 @@ async fn the_daemon_reads_the_log() {
     let (mut exporter, address) =
         daemon(&["--config.file", &config, "--storage.temp-path", spool.path().to_str().unwrap()]);
     let metrics = format!("{address}/metrics");
-    let text =
-        until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then(|| text.to_owned()))
-            .await;
+    let text = until(&metrics, SOON, |text| {
+        text.contains("rule=\"data_skew\",cause=").then(|| text.to_owned())
+    })
+    .await;
     assert_eq!((reads(&text, "zip"), reads(&text, "rest"), reads(&text, "none")), (1, 0, 0));
     assert!(text.contains(&format!("app_id=\"{APP}\"")), "{text}");
     assert!(text.contains("source=\"event_log\""), "the reading is that of a log");
@@ -316,7 +317,8 @@ async fn a_run_is_left_to_the_directory_of_its_log() {
         std::fs::write(&config, text).unwrap();
         let (exporter, address) = daemon(&["--config.file", &config]);
         let metrics = format!("{address}/metrics");
-        until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then_some(())).await;
+        until(&metrics, SOON, |text| text.contains("rule=\"data_skew\",cause=").then_some(()))
+            .await;
         assert_eq!(asked(&server, "/logs"), asked_for);
         if log_is_there {
             tokio::time::sleep(Duration::from_secs(12)).await;
@@ -335,9 +337,10 @@ async fn rest_is_asked_instead_only_where_it_may_be() {
     let config = settings(folder.path(), &server, "read: {lookback: 36500d}\n");
     let (exporter, address) = daemon(&["--config.file", &config]);
     let metrics = format!("{address}/metrics");
-    let text =
-        until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then(|| text.to_owned()))
-            .await;
+    let text = until(&metrics, SOON, |text| {
+        text.contains("rule=\"data_skew\",cause=").then(|| text.to_owned())
+    })
+    .await;
     assert_eq!((reads(&text, "zip"), reads(&text, "rest"), reads(&text, "none")), (0, 1, 0));
     assert!(text.contains("source=\"history_server\""));
     exporter.wait_for(SOON, |line| {
@@ -376,9 +379,10 @@ async fn a_log_that_comes_damaged_may_come_whole_the_next_time() {
     let config = settings(folder.path(), &server, more);
     let (_exporter, address) = daemon(&["--config.file", &config]);
     let metrics = format!("{address}/metrics");
-    let text =
-        until(&metrics, SOON, |text| text.contains("rule=\"data_skew\"").then(|| text.to_owned()))
-            .await;
+    let text = until(&metrics, SOON, |text| {
+        text.contains("rule=\"data_skew\",cause=").then(|| text.to_owned())
+    })
+    .await;
     assert_eq!((reads(&text, "zip"), reads(&text, "rest"), reads(&text, "none")), (1, 0, 2));
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -127,7 +127,17 @@ fn healthy(service: &str, changes: &[(&str, &str)]) {
             text.replace(old, new)
         })
     });
-    succeeds(Command::new(test[1]).args(arguments));
+    succeeds_soon(Command::new(test[1]).args(arguments));
+}
+
+/// A container's engine asks again until a service is ready.
+fn succeeds_soon(command: &mut Command) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < deadline && !command.output().is_ok_and(|output| output.status.success())
+    {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    succeeds(command);
 }
 
 /// The same of a program that is a part, with another address as a flag.
@@ -136,5 +146,5 @@ fn healthy_as(service: &str, program: PathBuf, flags: &[String]) {
         list(&compose()["services"][service]["healthcheck"]["test"]).map(string).collect();
     assert_eq!(program.file_name().unwrap(), test[1]);
     let given = test[2..].iter().filter(|argument| !argument.contains("url="));
-    succeeds(Command::new(program).args(given).args(flags));
+    succeeds_soon(Command::new(program).args(given).args(flags));
 }
