@@ -9,7 +9,7 @@ mod common;
 use std::time::Duration;
 
 use common::real::{daemon, until};
-use common::{ended_now, moved, plain_log, value};
+use common::{ended_now, moved, now_ms, plain_log, value};
 
 const SOON: Duration = Duration::from_mins(1);
 
@@ -93,10 +93,7 @@ async fn a_success_is_due_as_learned_or_as_the_operator_says() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     std::fs::create_dir(&logs).unwrap();
-    let end = i64::try_from(
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis(),
-    )
-    .unwrap();
+    let end = now_ms();
     let plain = ended_now("executor_idle_removed/4.3.0", "app-0");
     // Hours ago.
     for (name, runs) in [

@@ -18,6 +18,7 @@ from panels import (
     bars,
     fixed,
     graph_query,
+    last_columns,
     severity_column,
     stat,
     table,
@@ -191,9 +192,7 @@ def _time() -> list:
 
 def _executors() -> list:
     executor = f"{RUN}, executor_id"
-
-    def column(metric: str, *matchers: str):
-        return table_query(last(metric, executor, ONE_RUN, *matchers))
+    column = last_columns(executor, ONE_RUN)
 
     return [
         timeseries(
@@ -268,8 +267,7 @@ def _executors() -> list:
 
 
 def _stages() -> list:
-    def column(metric: str, *matchers: str):
-        return table_query(last(metric, STAGE, ONE_RUN, *matchers))
+    column = last_columns(STAGE, ONE_RUN)
 
     return [
         table(
@@ -312,9 +310,7 @@ def _stages() -> list:
 
 def _sql() -> list:
     execution = f"{RUN}, sql_id"
-
-    def column(metric: str, *matchers: str):
-        return table_query(last(metric, execution, ONE_RUN, *matchers))
+    column = last_columns(execution, ONE_RUN)
 
     return [
         table(

@@ -14,6 +14,7 @@ from grafana_foundation_sdk.builders import (
 from grafana_foundation_sdk.models import common, dashboard as model
 
 from look import QUIET, SEVERITIES, ranked, steps
+from query import last
 
 DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
@@ -50,6 +51,15 @@ def table_query(expression: str) -> prometheus.Dataquery:
     from grafana_foundation_sdk.models import prometheus as prometheus_model
 
     return value_query(expression).format(prometheus_model.PromQueryFormat.TABLE)
+
+
+def last_columns(by: str, scope: str):
+    """Makes the queries of a table of such subjects: the last value of a metric."""
+
+    def column(metric: str, *matchers: str):
+        return table_query(last(metric, by, scope, *matchers))
+
+    return column
 
 
 def _begin(panel, title: str, description: str, unit: str, width: int, height: int, queries: list):

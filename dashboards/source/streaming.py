@@ -6,6 +6,7 @@ from look import CRITICAL, INFO, OK, QUIET, steps, yes_no
 from panels import (
     Column,
     graph_query,
+    last_columns,
     severity_column,
     stat,
     table,
@@ -90,8 +91,7 @@ def _head() -> list:
 
 
 def _queries() -> list:
-    def column(metric: str, *matchers: str):
-        return table_query(last(metric, QUERY, QUERIES, *matchers))
+    column = last_columns(QUERY, QUERIES)
 
     return [
         table(

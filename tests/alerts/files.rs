@@ -6,18 +6,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::common::real::root;
+use crate::common::yaml;
 
 pub(crate) const ALERTS: [&str; 2] = ["spark-alerts.yml", "spark-exporter-alerts.yml"];
 pub(crate) const RECORDING: &str = "spark-rules.yml";
 
 pub(crate) fn folder() -> PathBuf {
     root().join("alerts")
-}
-
-pub(crate) fn yaml(path: &Path) -> Value {
-    let text =
-        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The rules of a file in this folder, in all its groups.

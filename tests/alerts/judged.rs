@@ -8,7 +8,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::real::part;
-use crate::files::{ALERTS, RECORDING, alerts, annotation, folder, listed, names, yaml};
+use crate::common::yaml;
+use crate::files::{ALERTS, RECORDING, alerts, annotation, folder, listed, names};
 
 fn promtool(version: &str, arguments: &[&str], files: &[PathBuf]) -> Result<(), String> {
     let output = Command::new(part(&[version]).join("promtool"))

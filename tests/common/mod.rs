@@ -36,7 +36,12 @@ pub(crate) fn plain_log(name: &str) -> String {
 
 /// The text of a recorded run, whatever its files look like.
 pub(crate) fn log_text(name: &str) -> String {
-    let files = LocalFiles::at(&recorded(name)).unwrap();
+    log_text_of(&recorded(name))
+}
+
+/// The same of a log that lies there.
+pub(crate) fn log_text_of(path: &Path) -> String {
+    let files = LocalFiles::at(path).unwrap();
     let log = spark_exporter::eventlog::scan(&files).unwrap().logs.remove(0);
     let mut text = Vec::new();
     for part in &log.files {
@@ -65,12 +70,8 @@ pub(crate) fn moved(text: &str, by: i64) -> String {
 /// A recorded log as one of a run that ended just now, with this id.
 pub(crate) fn ended_now(name: &str, id: &str) -> String {
     let text = log_text(name);
-    let now = i64::try_from(
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis(),
-    )
-    .unwrap();
     let end = timestamp_of(&text, "SparkListenerApplicationEnd");
-    let shift = now - end;
+    let shift = now_ms() - end;
     let old_id = text.split_once("\"App ID\":\"").unwrap().1.split_once('"').unwrap().0.to_owned();
     moved(&text, shift).replace(&old_id, id)
 }
@@ -79,6 +80,19 @@ fn timestamp_of(text: &str, event: &str) -> i64 {
     let line = text.lines().find(|line| line.contains(event)).unwrap();
     let event: serde_json::Value = serde_json::from_str(line).unwrap();
     event["Timestamp"].as_i64().unwrap()
+}
+
+/// Now, as Spark writes moments: milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
+
+/// A YAML file as data.
+pub(crate) fn yaml(path: &Path) -> serde_json::Value {
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The value of the series whose line begins so.

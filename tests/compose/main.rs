@@ -15,6 +15,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use common::real::{part, root};
+use common::yaml;
 use serde_json::Value;
 
 fn folder() -> PathBuf {
@@ -59,12 +60,6 @@ fn list(value: &'static Value) -> impl Iterator<Item = &'static Value> {
 
 fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
-}
-
-fn yaml(file: &Path) -> Value {
-    let text =
-        std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 /// The files of a container, as its mounts make them: copies, so that a file

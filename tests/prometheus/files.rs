@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::servers::{Webhook, checkout};
+use crate::common::real::root;
+use crate::common::yaml;
+use crate::servers::Webhook;
 
 /// The rule files, each compiled from the mixin.
 pub(crate) const RULES: [&str; 3] =
     ["spark-rules.yml", "spark-alerts.yml", "spark-exporter-alerts.yml"];
-
-pub(crate) fn yaml(path: &Path) -> Value {
-    let text =
-        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// The rules of a file, in all its groups.
 pub(crate) fn rules(file: &Value) -> Vec<Value> {
@@ -26,7 +22,7 @@ pub(crate) fn rules(file: &Value) -> Vec<Value> {
 
 /// The names of all alerts.
 pub(crate) fn alert_names() -> Vec<String> {
-    let files = RULES.map(|file| yaml(&checkout("alerts").join(file)));
+    let files = RULES.map(|file| yaml(&root().join("alerts").join(file)));
     let rules = files.iter().flat_map(rules);
     rules.filter_map(|rule| rule["alert"].as_str().map(str::to_owned)).collect()
 }
@@ -38,7 +34,7 @@ const WAITS: [(&str, &str, &str); 1] = [("spark_exporter_start_timestamp_seconds
 /// Copies of the rule files whose conditions need not last.
 pub(crate) fn quick_rules(folder: &Path) -> Vec<PathBuf> {
     let copy = |name: &&str| {
-        let path = checkout("alerts").join(name);
+        let path = root().join("alerts").join(name);
         let text = std::fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let quick: String = text.lines().map(|line| quick_line(line) + "\n").collect();
@@ -86,7 +82,7 @@ fn without_waits(mut file: Value) -> Value {
 /// The example of Alertmanager's configuration, with every receiver replaced
 /// by one of the same name that is a webhook here, and with short waits.
 pub(crate) fn quick_routes(webhook: &Webhook) -> Value {
-    let mut configuration = yaml(&checkout("alerts/alertmanager.yml"));
+    let mut configuration = yaml(&root().join("alerts/alertmanager.yml"));
     quick_route(&mut configuration["route"]);
     for receiver in configuration["receivers"].as_array_mut().unwrap() {
         let name = receiver["name"].as_str().unwrap().to_owned();

@@ -2,11 +2,10 @@
 //! that are still going on.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-use spark_exporter::fetch::files::{Files, LocalFiles};
-
-use crate::common::{log_text, moved};
+use crate::common::real::root;
+use crate::common::{log_text, log_text_of, moved, now_ms};
 
 /// The events after which a streaming query or an application is over.
 const ENDS: [&str; 2] = ["SparkListenerApplicationEnd", "QueryTerminatedEvent"];
@@ -17,10 +16,6 @@ pub(crate) struct Run {
     text: String,
     /// As of now, in the same unit as Spark's: milliseconds.
     last: i64,
-}
-
-fn now() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
 /// The latest moment that a log speaks of.
@@ -37,19 +32,11 @@ impl Run {
 
     /// A night of `examples/history/nightly_etl/4.3.0`, counted from 1.
     pub(crate) fn night(night: usize) -> Self {
-        let folder = crate::servers::checkout("examples/history/nightly_etl/4.3.0");
+        let folder = root().join("examples/history/nightly_etl/4.3.0");
         let mut nights: Vec<PathBuf> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         nights.sort();
-        let files = LocalFiles::at(&nights[night - 1]).unwrap();
-        let log = spark_exporter::eventlog::scan(&files).unwrap().logs.remove(0);
-        let mut text = String::new();
-        for part in &log.files {
-            let file = files.open(&part.path, 0).unwrap();
-            std::io::Read::read_to_string(&mut zstd::Decoder::new(file).unwrap(), &mut text)
-                .unwrap();
-        }
-        Self::of(text)
+        Self::of(log_text_of(&nights[night - 1]))
     }
 
     fn of(text: String) -> Self {
@@ -90,7 +77,7 @@ impl Run {
     /// Writes it as of a run whose last moment was so long ago.
     pub(crate) fn write(&self, directory: &Path, file: &str, ago: Duration) {
         let ago = i64::try_from(ago.as_millis()).unwrap();
-        let text = moved(&self.text, now() - ago - self.last);
+        let text = moved(&self.text, now_ms() - ago - self.last);
         // Renamed into place, so that nobody reads half of it.
         let new = directory.with_extension("new");
         std::fs::write(&new, text).unwrap();

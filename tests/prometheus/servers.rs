@@ -1,7 +1,7 @@
 //! Prometheus, Alertmanager and the receiver of its webhooks, each on a free
 //! port of loopback and ended with its handle.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -223,9 +223,4 @@ async fn take(
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     kept.lock().unwrap().push(Message { receiver, body });
     Ok(Response::new(Full::default()))
-}
-
-/// A folder of the checkout.
-pub(crate) fn checkout(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

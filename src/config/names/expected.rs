@@ -23,7 +23,7 @@ pub(super) const MOST_EXPECTED: usize = 100;
 const LEAST: Span = Span::seconds(60);
 
 /// What is expected of names that fit a pattern.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedSuccess {
     /// Held against the name of the job (the `app_name` label); the whole name
@@ -36,13 +36,6 @@ pub struct ExpectedSuccess {
     pub spark_cluster: Option<String>,
     /// A run has to end well within so long after the last that did.
     pub within: Within,
-}
-
-impl PartialEq for ExpectedSuccess {
-    fn eq(&self, other: &Self) -> bool {
-        self.app_name.text() == other.app_name.text()
-            && (&self.spark_cluster, self.within) == (&other.spark_cluster, other.within)
-    }
 }
 
 impl ExpectedSuccess {

@@ -51,15 +51,16 @@ impl NamePattern {
         self.regex.is_match(name)
     }
 
-    /// As it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// The one name that it fits, where it is no more than a name.
     pub fn plain(&self) -> Option<&str> {
         let special = |c: char| r"\.+*?()|[]{}^$".contains(c);
         (!self.text.contains(special)).then_some(self.text.as_str())
+    }
+}
+
+impl PartialEq for NamePattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::registry::{Registry, locked};
 use super::rhythm::Rhythm;
 use super::{Memory, WORK_FOR};
 use crate::config::UNNAMED;
-use crate::diagnose::{Baseline, Finding, Judgement, Rule, RunSummary, judge, with_regression};
+use crate::diagnose::{Baseline, Finding, Rule, RunSummary, judge, with_regression};
 use crate::model::{Kind, State};
 use crate::store::{NameKey, OVERFLOW_NAME, RunKey, Store, StoreError, StoredRun};
 
@@ -77,26 +77,21 @@ impl Memory {
 
     fn history(&self, name: &NameKey, runs: &[(RunKey, StoredRun)]) -> History {
         let rhythm = Rhythm::of(runs);
-        let failures_in_a_row = failures_in_a_row(runs);
-        let success_interval = rhythm.as_ref().map(|rhythm| rhythm.median);
-        let success_within = rhythm.and_then(|rhythm| rhythm.within());
         let newest = runs
             .iter()
             .filter(|(_, run)| run.record.ended_well)
             .max_by_key(|(key, _)| key.start_ms);
-        let Some((key, run)) = newest else {
-            return History {
-                success_interval,
-                success_within,
-                failures_in_a_row,
-                ..History::default()
-            };
-        };
         let thresholds = self.config.thresholds_for(&name.app_name);
-        let Judgement { baseline, ratio, .. } =
-            judge(&run.summary, &before(runs, key), &thresholds);
-        let regression_ratio = ratio;
-        History { baseline, regression_ratio, success_interval, success_within, failures_in_a_row }
+        let judged = newest
+            .map(|(key, run)| judge(&run.summary, &before(runs, key), &thresholds))
+            .unwrap_or_default();
+        History {
+            baseline: judged.baseline,
+            regression_ratio: judged.ratio,
+            success_interval: rhythm.map(|rhythm| rhythm.median),
+            success_within: rhythm.and_then(|rhythm| rhythm.within()),
+            failures_in_a_row: failures_in_a_row(runs),
+        }
     }
 
     /// Gives the runs of the name that are shown their finding, or takes it
