@@ -275,6 +275,8 @@ proptest! {
         // Compact dates of other centuries may be ids.
         prop_assume!(form != "%Y%m%d" || date.year() >= 2000);
         prop_assume!(form != "%Y-W%V" || date.year() < 2099);
+        // `dec` is a part of a date itself.
+        prop_assume!(rewritten(&word) == word);
         prop_assert_eq!(rewritten(&format!("{word}-{}", date.strftime(form))), word);
     }
 }
