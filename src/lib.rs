@@ -17,7 +17,7 @@
 //! store/      what survives a restart: runs read, totals by name
 //! metrics/    the catalogue, and the snapshot built from it
 //! watch/      the daemon: schedule, politeness, retention
-//! expose/     snapshot -> HTTP
+//! expose/     snapshot -> HTTP and OTLP
 //! cli/        one file a command
 //! ```
 //!

@@ -5,6 +5,7 @@ mod http;
 mod limits;
 mod location;
 mod names;
+pub mod otlp;
 mod places;
 mod prices;
 mod secret;

@@ -1,5 +1,6 @@
-//! What the daemon knows, over HTTP: `/metrics` for Prometheus, `/` for
-//! people, `/applications/...` for the report of one run, `/-/healthy` and `/-/ready` for whoever restarts it.
+//! What the daemon knows, to the world. Over HTTP: `/metrics` for Prometheus,
+//! `/` for people, `/applications/...` for the report of one run,
+//! `/-/healthy` and `/-/ready` for whoever restarts it. By OTLP: [`otlp`].
 //!
 //! [`ExposeState`] holds the latest snapshot; the daemon publishes into it
 //! after each cycle and a request only reads it. [`run`] takes the listener
@@ -8,6 +9,7 @@
 mod address;
 mod body;
 mod negotiate;
+pub mod otlp;
 mod page;
 mod report_cache;
 mod reports;

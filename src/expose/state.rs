@@ -31,7 +31,7 @@ impl ExposeState {
     pub fn new(telemetry: Arc<Telemetry>, limits: &Limits, now: Timestamp) -> Self {
         let counters = telemetry.snapshot();
         let snapshot = build(&[], &[], &counters, limits, now);
-        let published = Published::new(snapshot, Vec::new(), counters, now);
+        let published = Published::new(Arc::new(snapshot), Arc::new([]), counters, now);
         Self {
             current: ArcSwap::from_pointee(published),
             ready: AtomicBool::new(false),
@@ -49,9 +49,14 @@ impl ExposeState {
 
     /// Makes a new snapshot the one that requests see. `runs` and `now` are
     /// what it was built from.
-    pub fn publish(&self, snapshot: Snapshot, runs: Vec<RunView>, now: Timestamp) {
+    pub fn publish(
+        &self,
+        snapshot: impl Into<Arc<Snapshot>>,
+        runs: impl Into<Arc<[RunView]>>,
+        now: Timestamp,
+    ) {
         let counters = self.telemetry.snapshot();
-        self.current.store(Arc::new(Published::new(snapshot, runs, counters, now)));
+        self.current.store(Arc::new(Published::new(snapshot.into(), runs.into(), counters, now)));
     }
 
     /// To be called once the first cycle of every source has ended, well or
@@ -73,7 +78,7 @@ impl ExposeState {
 #[derive(Debug)]
 pub(super) struct Published {
     snapshot: Arc<Snapshot>,
-    pub(super) runs: Vec<RunView>,
+    pub(super) runs: Arc<[RunView]>,
     pub(super) counters: TelemetrySnapshot,
     pub(super) at: Timestamp,
     /// Bodies by format and encoding. A snapshot never changes, so each is
@@ -84,13 +89,13 @@ pub(super) struct Published {
 
 impl Published {
     fn new(
-        snapshot: Snapshot,
-        runs: Vec<RunView>,
+        snapshot: Arc<Snapshot>,
+        runs: Arc<[RunView]>,
         counters: TelemetrySnapshot,
         at: Timestamp,
     ) -> Self {
         let bodies = std::array::from_fn(|_| OnceCell::new());
-        Self { snapshot: Arc::new(snapshot), runs, counters, at, bodies }
+        Self { snapshot, runs, counters, at, bodies }
     }
 
     /// The snapshot in this format. Writing tens of megabytes takes long

@@ -23,6 +23,7 @@ mod stage;
 mod storage;
 mod streaming;
 mod task;
+mod trace;
 
 pub use application::{Application, DataQuality, RunId, Source, State};
 pub use column::{Column, QUANTILE_ERROR};
@@ -46,3 +47,4 @@ pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,
 };
 pub use task::{Task, TaskMetrics, TaskStatus};
+pub use trace::{SpanId, SpanOf, TraceId};

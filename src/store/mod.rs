@@ -17,6 +17,7 @@
 
 mod backend;
 mod check;
+mod delivered;
 pub mod embedded;
 mod error;
 mod open;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use backend::{Backend, Change, Meta, Oldest, Size};
+pub use delivered::{Delivered, Ranges, SentFinding, SentSpans};
 pub use error::StoreError;
 pub use open::{open, open_unchanged};
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};

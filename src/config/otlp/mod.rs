@@ -1,0 +1,9 @@
+//! What is sent by OTLP, and where: flags over the file over OpenTelemetry's
+//! environment variables (`OTEL_*`) over defaults.
+
+mod settings;
+
+pub use settings::{
+    Compression, Destination, LogsSettings, MetricsSettings, OtlpResource, OtlpSettings, Protocol,
+    Sampling, Signal, Temporality, TracesSettings,
+};

@@ -1,0 +1,1 @@
+//! New and cleared findings as log records. Pure.

@@ -1,0 +1,1 @@
+//! Which runs have something to send, and what was sent of them.

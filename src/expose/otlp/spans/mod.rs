@@ -1,0 +1,1 @@
+//! A run as the spans of a trace. Pure.
