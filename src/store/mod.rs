@@ -35,7 +35,7 @@ pub use backend::{Backend, Change, Meta, Oldest, Size};
 pub use delivered::{Delivered, Ranges, SentFinding, SentSpans};
 pub use error::StoreError;
 pub use open::{open, open_unchanged};
-pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
+pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun, ended_well};
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
 use crate::model::RunId;
