@@ -1,0 +1,104 @@
+//! A finding as attributes: the same on spans and in log records.
+
+use opentelemetry::KeyValue;
+
+use super::text;
+use crate::diagnose::{Evidence, Finding, FindingKind, Subject};
+use crate::model::StageId;
+
+/// The name of the event, and of the event that a record tells of.
+pub(super) const EVENT: &str = "spark.finding";
+
+/// Evidence of one finding that is told; the rest is counted.
+const MOST_EVIDENCE: usize = 16;
+
+/// Attributes of a finding, and how many were left out. Texts are cut and
+/// without what looks like a secret; none of them is a user's.
+pub(super) fn attributes(finding: &Finding) -> (Vec<KeyValue>, u32) {
+    let mut all = vec![
+        KeyValue::new("spark.finding.rule", finding.rule.as_str()),
+        KeyValue::new("spark.finding.severity", finding.severity.as_str()),
+        KeyValue::new("spark.finding.kind", kind(finding.kind)),
+        KeyValue::new("spark.finding.confidence", finding.confidence.as_str()),
+        KeyValue::new("spark.finding.headline", text::short(&finding.headline, 600)),
+        KeyValue::new("spark.finding.subject", finding.subject.as_str()),
+    ];
+    if let Some(cause) = finding.cause {
+        all.push(KeyValue::new("spark.finding.cause", cause.as_str()));
+    }
+    subject(&finding.subject, &mut all);
+    let impact = finding.impact;
+    if let Some(wall) = impact.wall {
+        all.push(KeyValue::new("spark.finding_wall", wall.as_secs_f64()));
+    }
+    if let Some(core) = impact.core {
+        all.push(KeyValue::new("spark.finding_core", core.as_secs_f64()));
+    }
+    if impact.estimated {
+        all.push(KeyValue::new("spark.finding.estimated", true));
+    }
+    if let Some(advice) = finding.advice.first() {
+        all.push(KeyValue::new("spark.finding.advice", text::short(&advice.change, 600)));
+        if let Some(when) = &advice.not_when {
+            all.push(KeyValue::new("spark.finding.advice_not_when", text::short(when, 400)));
+        }
+    }
+    let dropped = evidence(&finding.evidence, &mut all);
+    (all, dropped)
+}
+
+/// Each number by its name; of several of one name the first.
+fn evidence(evidence: &[Evidence], all: &mut Vec<KeyValue>) -> u32 {
+    let mut names: Vec<&str> = Vec::new();
+    let mut dropped = 0;
+    for one in evidence {
+        if names.len() >= MOST_EVIDENCE || names.contains(&one.name) {
+            dropped += 1;
+            continue;
+        }
+        names.push(one.name);
+        all.push(KeyValue::new(format!("spark.finding.evidence.{}", one.name), one.value));
+        if let Some(threshold) = one.threshold {
+            all.push(KeyValue::new(format!("spark.finding.threshold.{}", one.name), threshold));
+        }
+    }
+    dropped
+}
+
+/// What it is about, by the names that spans have too.
+fn subject(subject: &Subject, all: &mut Vec<KeyValue>) {
+    let mut number = |key: &'static str, id: u64| {
+        all.push(KeyValue::new(key, i64::try_from(id).unwrap_or(i64::MAX)));
+    };
+    match subject {
+        Subject::Application => {}
+        Subject::Job { job_id } => number("spark.job.id", u64::from(*job_id)),
+        Subject::Stage { stage_id, stage_attempt_id } => {
+            let id = StageId { stage: *stage_id, attempt: *stage_attempt_id };
+            number("spark.stage.id", u64::from(id.stage));
+            number("spark.stage.attempt.id", u64::from(id.attempt));
+        }
+        Subject::SqlExecution { sql_id } => number("spark.sql_execution.id", *sql_id),
+        Subject::PlanNode { sql_id, node } => {
+            number("spark.sql_execution.id", *sql_id);
+            number("spark.sql_execution.plan_node", u64::from(*node));
+        }
+        Subject::Executor { executor_id } => {
+            all.push(KeyValue::new("spark.executor.id", text::short(executor_id, 200)));
+        }
+        Subject::Host { host } => {
+            all.push(KeyValue::new("spark.executor.host", text::short(host, 200)));
+        }
+        Subject::ConfigurationKey { key } => {
+            all.push(KeyValue::new("spark.finding.configuration_key", text::short(key, 200)));
+        }
+    }
+}
+
+fn kind(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Data => "data",
+        FindingKind::Resources => "resources",
+        FindingKind::Configuration => "configuration",
+    }
+}
