@@ -32,7 +32,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use backend::{Backend, Change, Meta, Oldest, Size};
-pub use delivered::{Delivered, Ranges, SentFinding, SentSpans};
+pub use delivered::{
+    Delivered, Deliveries, FindingNews, Found, News, Ranges, SentFinding, SentSpans,
+};
 pub use error::StoreError;
 pub use open::{open, open_unchanged};
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};

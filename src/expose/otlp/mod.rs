@@ -14,6 +14,7 @@
 //! ```
 
 pub mod deliver;
+mod finding;
 pub mod points;
 pub mod records;
 mod resource;
