@@ -66,7 +66,7 @@ pub struct Serve {
 impl Serve {
     /// Watches and serves until SIGTERM or SIGINT.
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        logging::init(&self.log_level, self.log_format)?;
+        logging::init(&self.log_level, self.log_format, Vec::new())?;
         let telemetry = Arc::new(Telemetry::new(Timestamp::now()));
         let config = self.settings()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()

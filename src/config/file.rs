@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use super::thresholds::{Written, check_overrides, for_name};
 use super::{
-    HttpConfig, Limits, Location, Names, ObjectStoreConfig, Prices, ServerUrl, Span, Storage,
+    HttpConfig, Limits, Location, Names, ObjectStoreConfig, Otlp, Prices, ServerUrl, Span, Storage,
     ThresholdOverride, Thresholds, Web, WebHdfsConfig,
 };
 
@@ -46,6 +46,8 @@ pub struct Config {
     pub limits: Limits,
     pub thresholds: Thresholds,
     pub web: Web,
+    /// What is sent by OTLP, beside what Prometheus reads.
+    pub otlp: Otlp,
     /// For applications by their name, laid over `thresholds`.
     pub threshold_overrides: Vec<ThresholdOverride>,
 }

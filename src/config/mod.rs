@@ -21,6 +21,7 @@ pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use limits::Limits;
 pub use location::{Location, RemoteLocation, Scheme, Service};
 pub use names::{Decided, ExpectedSuccess, NAME_LENGTH, NameRule, Names, UNNAMED, Within};
+pub use otlp::Otlp;
 pub use places::{ObjectStoreConfig, OptionValue, WebHdfsConfig};
 pub use prices::Prices;
 pub use secret::Secret;

@@ -11,6 +11,8 @@ use http::header::{
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use tracing::field::Empty;
+use tracing::{Instrument, info_span};
 
 use super::negotiate::{self, Encoding};
 use super::state::ExposeState;
@@ -30,13 +32,22 @@ pub(super) async fn answer<B>(
     state: Arc<ExposeState>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let started = Instant::now();
-    let (path, mut response) = route(&request, &state).await;
+    let span = info_span!(
+        "HTTP request",
+        otel.name = Empty,
+        otel.kind = "server",
+        http.route = Empty,
+        http.response.status_code = Empty
+    );
+    let (path, mut response) = route(&request, &state).instrument(span.clone()).await;
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let code = response.status().as_u16();
+    span.record("otel.name", format_args!("GET {path}"));
+    span.record("http.route", path).record("http.response.status_code", code);
     WebRequestServed { path, code, duration: started.elapsed() }.emit(&state.telemetry);
     Ok(response)
 }

@@ -45,9 +45,9 @@ pub(super) fn labels(application: &Application, limits: &Limits) -> Arc<[Text]> 
 }
 
 pub(super) fn group(view: &RunView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
-    let RunView { name, application, diagnosis } = view;
+    let RunView { application, diagnosis, .. } = view;
     let mut group = Group::new(Arc::clone(labels));
-    identity(&mut group, application, name, limits);
+    identity(&mut group, view, limits);
     // An empty list beside an endpoint that did not answer is not "none".
     let unanswered = application.has(DataQuality::EndpointsMissing);
     if !(application.jobs.is_empty() && unanswered) {
@@ -124,13 +124,15 @@ fn time(group: &mut Group, diagnosis: &Diagnosis) {
     group.add(Id::ApplicationCriticalPath, what_if.critical_path);
 }
 
-fn identity(group: &mut Group, application: &Application, name: &str, limits: &Limits) {
+fn identity(group: &mut Group, view: &RunView, limits: &Limits) {
+    let RunView { name, application, trace_id, .. } = view;
     let facts = Arc::new([
         Text::clean(name, limits.label_length),
         Text::clean_or_empty(application.spark_version.as_deref(), limits.label_length),
         Text::clean_or_empty(application.user.as_deref(), limits.label_length),
         Text::Static(application.kind.as_str()),
         Text::Static(application.source.as_str()),
+        trace_id.map_or(Text::EMPTY, |id| Text::Shared(id.to_string().into())),
     ]);
     group.with(Id::ApplicationInfo, Extra::Many(facts), true);
     for state in State::ALL {

@@ -24,7 +24,7 @@ use super::sample::Sample;
 use super::{daemon, executor, finding, run, sql_execution, stage, streaming};
 use crate::config::Limits;
 use crate::diagnose::Diagnosis;
-use crate::model::{Application, State};
+use crate::model::{Application, State, TraceId};
 use crate::telemetry::TelemetrySnapshot;
 
 /// Parts of a run that have series, in the order in which they are let in.
@@ -40,6 +40,8 @@ pub struct RunView {
     pub name: Arc<str>,
     pub application: Arc<Application>,
     pub diagnosis: Arc<Diagnosis>,
+    /// Of the trace that its application span is in, where traces are sent.
+    pub trace_id: Option<TraceId>,
 }
 
 /// All series of one metric.

@@ -115,7 +115,7 @@ mod tests {
         application.sql = Some(executions);
         application.stages = stages;
         let (application, diagnosis) = (Arc::new(application), Arc::new(Diagnosis::default()));
-        RunView { name: "job".into(), application, diagnosis }
+        RunView { name: "job".into(), application, diagnosis, trace_id: None }
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! Where log lines go and what they look like: standard error, as logfmt
 //! (default, as Prometheus' own servers write), JSON, or text for a person.
+//! Whoever else wants them, or the spans of the daemon's own work, adds a
+//! [`Listener`].
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::str::FromStr;
 
-use tracing_subscriber::EnvFilter;
+use tracing::Metadata;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use super::logfmt::Logfmt;
 
@@ -58,23 +63,56 @@ pub enum LoggingError {
     AlreadySet(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// Sends log lines of `level` and above to standard error. Call once.
+/// Somebody who is told of log lines, or of spans, beside standard error.
+pub type Listener = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Sends log lines of `level` and above to standard error, and to the
+/// listeners what they ask for. Call once.
 ///
 /// # Errors
 /// When `level` does not parse, or logging was set up before.
-pub fn init(level: &str, format: LogFormat) -> Result<(), LoggingError> {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(level)?)
-        .with_writer(std::io::stderr)
-        .with_ansi(format == LogFormat::Text && std::io::stderr().is_terminal());
-    match format {
-        LogFormat::Logfmt => builder.event_format(Logfmt).finish().try_init()?,
+pub fn init(
+    level: &str,
+    format: LogFormat,
+    mut listeners: Vec<Listener>,
+) -> Result<(), LoggingError> {
+    // Spans are for the others: a line says by itself what it is about.
+    let lines = filter(level)?.and(filter_fn(|metadata| metadata.is_event()));
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    listeners.push(match format {
+        LogFormat::Logfmt => layer.event_format(Logfmt).with_filter(lines).boxed(),
         LogFormat::Json => {
-            builder.json().flatten_event(true).with_current_span(false).finish().try_init()?;
+            let json = layer.json().flatten_event(true).with_current_span(false);
+            json.with_span_list(false).with_filter(lines).boxed()
         }
-        LogFormat::Text => builder.with_target(false).finish().try_init()?,
-    }
-    Ok(())
+        LogFormat::Text => {
+            let colours = std::io::stderr().is_terminal();
+            layer.with_target(false).with_ansi(colours).with_filter(lines).boxed()
+        }
+    });
+    Ok(Registry::default().with(listeners).try_init()?)
+}
+
+/// A listener of the log lines that `level` lets through, as far as they are
+/// our own: those of the libraries that send them would make more of them.
+///
+/// # Errors
+/// When `level` does not parse.
+pub fn listen_to_lines(
+    level: &str,
+    layer: impl Layer<Registry> + Send + Sync,
+) -> Result<Listener, LoggingError> {
+    let ours = filter_fn(|metadata| metadata.is_event() && is_ours(metadata));
+    Ok(layer.with_filter(filter(level)?.and(ours)).boxed())
+}
+
+/// A listener of the spans of the daemon's own work.
+pub fn listen_to_spans(layer: impl Layer<Registry> + Send + Sync) -> Listener {
+    layer.with_filter(filter_fn(|metadata| metadata.is_span() && is_ours(metadata))).boxed()
+}
+
+fn is_ours(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("spark_exporter")
 }
 
 /// A bare level speaks of our own lines; the libraries below us stay at

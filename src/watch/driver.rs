@@ -1,6 +1,7 @@
 //! A running driver: polled at its interval until it is gone.
 
 use jiff::Timestamp;
+use tracing::Instrument;
 
 use super::Offer;
 use super::schedule::Pace;
@@ -22,13 +23,15 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     let mut last: Option<Application> = None;
     loop {
         let mut cycle = Cycle::start();
-        match reader.poll(&place.clients.driver, Timestamp::now()).await {
+        let span = place.cycle_span(&target);
+        let polled = reader.poll(&place.clients.driver, Timestamp::now());
+        match polled.instrument(span.clone()).await {
             Ok(application) => {
                 if let Some(before) = last.take_if(|before| !is_same_run(before, &application)) {
                     leave(&place, before).await;
                 }
                 last = Some(application.clone());
-                if place.take_in(application).await == Offer::NoRoom {
+                if place.take_in(application).instrument(span).await == Offer::NoRoom {
                     cycle.skip("limit", 1);
                 }
             }

@@ -26,6 +26,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::info_span;
 
 pub use registry::{Held, Offer, Reading, Registry, Room};
 
@@ -164,6 +165,7 @@ impl Watcher {
             // A panic here must not end the watch; it is logged by the
             // runtime, and the next change tries again.
             let round = tokio::task::spawn_blocking(move || {
+                let _span = info_span!("publish").entered();
                 let more = watcher.remember();
                 publish(watcher.publication());
                 more
@@ -188,6 +190,7 @@ impl Watcher {
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
     /// may be parsed. `log`: the log it was read from, to its end.
     fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
+        let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
         let thresholds = self.config.thresholds_for(&application.name);
         let diagnosis =
             diagnose(&application, &thresholds).priced(&application, &self.config.prices);
@@ -295,6 +298,7 @@ impl Watcher {
                 name: held.name,
                 application: held.application,
                 diagnosis: held.diagnosis,
+                trace_id: None,
             })
             .collect();
         Publication {

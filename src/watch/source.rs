@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tracing::{Span, info_span};
 
 use super::schedule::Pace;
 use super::{Offer, Watcher, driver, history_server};
@@ -150,6 +152,12 @@ impl Place {
         TargetId { cluster: self.cluster.to_string(), target: source.to_string() }
     }
 
+    /// The span of one cycle over a source, for whoever listens to the
+    /// daemon's own work.
+    pub(super) fn cycle_span(&self, target: &TargetId) -> Span {
+        info_span!("cycle", spark.cluster.name = target.cluster, target = target.target)
+    }
+
     /// Tells how a cycle went, then sleeps until the next one is due; breaks
     /// where the daemon stops first. The first cycle that ends makes the
     /// daemon a step readier.
@@ -201,7 +209,7 @@ impl Place {
     /// Diagnoses a reading and takes it in, off the asynchronous threads.
     pub(super) async fn take_in(&self, application: Application) -> Offer {
         let watcher = Arc::clone(&self.watcher);
-        let taken = tokio::task::spawn_blocking(move || watcher.take_in(application, None)).await;
+        let taken = blocking(move || watcher.take_in(application, None)).await;
         // Only the end of the runtime stops a blocking task half way.
         taken.unwrap_or(Offer::Kept)
     }
@@ -213,6 +221,14 @@ impl Place {
             event.emit(self.telemetry());
         }
     }
+}
+
+/// Work that blocks, off the asynchronous threads and in the same span.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let span = Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work)).await
 }
 
 /// Asks a URL what it is until it says so, then watches it as that.

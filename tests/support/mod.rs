@@ -17,7 +17,7 @@ use spark_exporter::model::{
     Application, CachedRdd, Column, DataQuality, Distribution, Executor, ExecutorTotals, Job,
     JobStatus, Kind, Measures, MemoryPeaks, Quantity, RunId, Source, SourceProgress, SqlExecution,
     SqlStatus, Stage, StageId, StageStatus, State, StateOperator, StreamingBatch, StreamingQuery,
-    StreamingState, TaskCounts,
+    StreamingState, TaskCounts, TraceId,
 };
 use spark_exporter::store::{Amounts, NameKey, RuleTotal, Totals};
 
@@ -219,6 +219,7 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
             stage_ids: vec![0, 1],
             failure_reason: None,
             sql_execution_id: Some(3),
+            trace_context: None,
         }],
         stages,
         executors: vec![executor(0), executor(1)],
@@ -271,10 +272,12 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
         what_if: Some(what_if()),
         ..Diagnosis::default()
     };
+    let trace_id = TraceId::of_run(&application.id, application.start);
     RunView {
         name: application.name.as_str().into(),
         application: Arc::new(application),
         diagnosis: Arc::new(diagnosis),
+        trace_id: Some(trace_id),
     }
 }
 
@@ -336,5 +339,6 @@ pub(crate) fn changed(
         name: application.name.as_str().into(),
         application: Arc::new(application),
         diagnosis: Arc::new(diagnosis),
+        trace_id: view.trace_id,
     }
 }

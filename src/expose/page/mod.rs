@@ -212,6 +212,7 @@ mod tests {
             name: application.name.as_str().into(),
             application: Arc::new(application),
             diagnosis: Arc::new(diagnosis),
+            trace_id: None,
         }
     }
 

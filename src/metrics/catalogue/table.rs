@@ -36,8 +36,8 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    ApplicationInfo, "spark_application_info", "spark.application.info", Info, Things(""), Run, ["app_name", "spark_version", "user", "kind", "source"], 1, Stable,
-        "Facts about a run: name of its job (names.rules and the default rules make it of Spark's application name, and the series by name have the same), Spark version, user, kind (batch, streaming, interactive) and where it was read (driver, history_server, event_log)";
+    ApplicationInfo, "spark_application_info", "spark.application.info", Info, Things(""), Run, ["app_name", "spark_version", "user", "kind", "source", "trace_id"], 1, Stable,
+        "Facts about a run: name of its job (names.rules and the default rules make it of Spark's application name, and the series by name have the same), Spark version, user, kind (batch, streaming, interactive), where it was read (driver, history_server, event_log), and the trace it is in where traces are sent by OTLP";
     ApplicationState, "spark_application_state", "spark.application.state", Gauge, Things(""), Run, ["state"], 7, Stable,
         "1 for the state a run is in, 0 for the others; lost: gone without an end; unknown: nothing tells how it ended";
     ApplicationStart, "spark_application_start_timestamp_seconds", "spark.application.start_timestamp", Gauge, Seconds, Run, [], 1, Stable,

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt;
 use jiff::Timestamp;
+use tracing::{Instrument, info_span};
 
 use self::follow::{Fate, Followed, Step};
 use self::plan::{Known, Plan, Policy};
 use super::schedule::Pace;
-use super::source::{Cycle, Place};
+use super::source::{Cycle, Place, blocking};
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions, ReadStatistics};
 use crate::fetch::files::Files;
@@ -42,7 +43,8 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
     let mut generation = None;
     loop {
         let mut cycle = Cycle::start();
-        match source.list().await {
+        let span = source.place.cycle_span(&source.target);
+        match source.list().instrument(span.clone()).await {
             Ok(found) => {
                 let newest = source.place.watcher.memory.generation();
                 if generation != Some(newest) {
@@ -56,7 +58,8 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
                         .emit(source.place.telemetry());
                 }
                 let budget = interval.max(cycle.started.elapsed() * READING_TO_LISTING);
-                source.cycle(found, &mut known, budget, &mut cycle).await;
+                let reading = source.cycle(found, &mut known, budget, &mut cycle);
+                reading.instrument(span).await;
             }
             Err(message) => {
                 cycle.failure = Some(message.into());
@@ -208,7 +211,8 @@ impl Source {
         let _permit = watcher.parsing.acquire().await.ok()?;
         let (files, path) = (Arc::clone(&self.files), self.files.display(&log.path));
         let at_work = Arc::clone(&watcher);
-        let step = tokio::task::spawn_blocking(move || {
+        let step = blocking(move || {
+            let _span = info_span!("follow event log", path = files.display(&log.path)).entered();
             followed.step(&at_work, &*files, &log, fate, &policy)
         });
         step.await
@@ -266,8 +270,7 @@ impl Source {
         let log = log.clone();
         let path = self.files.display(&log.path);
         let (reader, files) = (Arc::clone(&watcher), Arc::clone(&self.files));
-        let reading =
-            tokio::task::spawn_blocking(move || read_blocking(&reader, &cluster, &*files, &log));
+        let reading = blocking(move || read_blocking(&reader, &cluster, &*files, &log));
         reading.await.unwrap_or_else(|error| {
             failed(&watcher, path, "unreadable", format!("reading it stopped half way: {error}"));
             Read::skipped("unreadable")
@@ -293,6 +296,7 @@ fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogF
     let started = Instant::now();
     let options = ReadOptions { cluster, limits: &watcher.config.limits };
     let path = files.display(&log.path);
+    let _span = info_span!("read event log", path).entered();
     match eventlog::read(log, files, &options) {
         Err(error) => {
             failed(watcher, path, error.reason(), error.to_string());

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use tracing::Instrument;
 
 mod run;
 
@@ -99,7 +100,8 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     };
     loop {
         let mut cycle = Cycle::start();
-        if let Err(error) = reader.read_new(&mut cycle).await {
+        let span = reader.place.cycle_span(&target);
+        if let Err(error) = reader.read_new(&mut cycle).instrument(span).await {
             cycle.failure = Some(error.into());
         }
         if reader.place.end_cycle(&target, &mut pace, cycle).await.is_break() {

@@ -4,9 +4,10 @@
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
+use tracing::info_span;
 
 use super::super::Offer;
-use super::super::source::{Cycle, Place};
+use super::super::source::{Cycle, Place, blocking};
 use crate::config::ServerUrl;
 use crate::eventlog::{self, Listed, ReadOptions};
 use crate::fetch::FetchError;
@@ -130,7 +131,7 @@ async fn by_log(
     let _turn = watcher.parsing.acquire().await.map_err(|_| interrupted())?;
     let (watcher, cluster) = (watcher.clone(), place.cluster.clone());
     let listed = Listed::from((application, attempt));
-    let parsing = tokio::task::spawn_blocking(move || parse(&watcher, &cluster, &listed, &files));
+    let parsing = blocking(move || parse(&watcher, &cluster, &listed, &files));
     parsing.await.map_err(|_| interrupted())?
 }
 
@@ -143,6 +144,7 @@ fn parse(
     let started = Instant::now();
     let options = ReadOptions { cluster, limits: &watcher.config.limits };
     let path = files.display("");
+    let _span = info_span!("read event log", path).entered();
     match eventlog::read_listed(files, listed, &options) {
         Err(error) => {
             let (reason, message) = (error.reason(), error.to_string());

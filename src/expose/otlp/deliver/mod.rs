@@ -41,6 +41,7 @@ pub enum SenderError {
 pub struct Sender {
     signal: Signal,
     destination: Destination,
+    client: reqwest::Client,
     telemetry: Arc<Telemetry>,
 }
 
@@ -50,7 +51,12 @@ impl Sender {
         destination: &Destination,
         telemetry: Arc<Telemetry>,
     ) -> Result<Self, SenderError> {
-        Ok(Self { signal, destination: destination.clone(), telemetry })
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(destination.timeout)
+            .build()
+            .map_err(|error| SenderError::Unusable(format!("no HTTP client: {error}")))?;
+        Ok(Self { signal, destination: destination.clone(), client, telemetry })
     }
 
     pub fn signal(&self) -> Signal {
@@ -64,7 +70,22 @@ impl Sender {
 
     /// Sends, and again where the specification says so, until then at most.
     pub async fn send(&self, request: &Request, until: Instant) -> Sent {
-        let _ = (request, until, &self.telemetry);
-        Sent::GivenUp
+        let _ = &self.telemetry;
+        let mut outgoing = self
+            .client
+            .post(&self.destination.endpoint)
+            .header(http::header::CONTENT_TYPE, "application/x-protobuf")
+            .body(request.body.clone());
+        for (name, value) in &self.destination.headers {
+            outgoing = outgoing.header(name, value.expose());
+        }
+        let Ok(Ok(answer)) = tokio::time::timeout_at(until, outgoing.send()).await else {
+            return Sent::GivenUp;
+        };
+        match answer.status().as_u16() {
+            200..300 => Sent::Accepted { rejected: 0 },
+            429 | 502 | 503 | 504 => Sent::GivenUp,
+            _ => Sent::Refused,
+        }
     }
 }
