@@ -31,6 +31,23 @@ pub struct SentSpans {
     pub retries: BTreeSet<(u32, u32)>,
     /// Spans in all.
     pub spans: u64,
+    /// Findings that were events of them, by hash; at most
+    /// [`SentSpans::MOST_FINDINGS`].
+    pub findings: BTreeSet<u64>,
+}
+
+impl SentSpans {
+    /// As many as are said about one run.
+    const MOST_FINDINGS: usize = 1_000;
+
+    /// Beyond the most, a finding is told a second time rather than kept.
+    pub fn told(&mut self, findings: &[u64]) {
+        for finding in findings {
+            if self.findings.len() < Self::MOST_FINDINGS {
+                self.findings.insert(*finding);
+            }
+        }
+    }
 }
 
 /// A finding that a record was sent of and that is not cleared yet.

@@ -20,6 +20,7 @@ pub mod records;
 mod resource;
 pub mod runs;
 pub mod spans;
+mod text;
 
 use std::sync::Arc;
 
