@@ -291,6 +291,7 @@ pub(super) fn job(application: &mut Application, id: u32, from: i64, to: Option<
         stage_ids: Vec::new(),
         failure_reason: None,
         sql_execution_id: None,
+        trace_context: None,
     });
     application.jobs.last_mut().expect("just pushed")
 }

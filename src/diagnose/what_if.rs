@@ -214,6 +214,7 @@ mod tests {
             stage_ids: stage_ids.to_vec(),
             failure_reason: None,
             sql_execution_id: None,
+            trace_context: None,
         }
     }
 

@@ -130,6 +130,10 @@ events! {
     }
     struct SystemProperties<'a> {
         "sun.java.command" => java_command: Text<'a>,
+        "traceparent" => traceparent: Text<'a>,
+        "tracestate" => tracestate: Text<'a>,
+        "TRACEPARENT" => upper_traceparent: Text<'a>,
+        "TRACESTATE" => upper_tracestate: Text<'a>,
     }
     struct ResourceProfileAdded {
         "Resource Profile Id" => id: Number,
@@ -202,6 +206,9 @@ events! {
         "sql.streaming.queryId" => query_id: Text<'a>,
         /// Set for the jobs of a DStream.
         "spark.streaming.internal.batchTime" => batch_time: Text<'a>,
+        /// Set by the program: W3C Trace Context.
+        "traceparent" => traceparent: Text<'a>,
+        "tracestate" => tracestate: Text<'a>,
     }
     struct JobEnd<'a> {
         "Job ID" => id: Number,

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::TraceContext;
+
 /// Spark properties, JVM facts and resource profiles of a run.
 #[derive(Clone, Default, PartialEq)]
 pub struct Configuration {
@@ -15,6 +17,8 @@ pub struct Configuration {
     /// `sun.java.command`: the main class and its arguments.
     pub java_command: Option<String>,
     pub resource_profiles: Vec<ResourceProfile>,
+    /// Of the driver's system properties.
+    pub trace_context: Option<TraceContext>,
 }
 
 /// Values stay out of logs and test output: keys only.

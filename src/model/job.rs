@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::TraceContext;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStatus {
@@ -55,4 +57,7 @@ pub struct Job {
     /// it: there it is the failure reason of the job's failed stage.
     pub failure_reason: Option<String>,
     pub sql_execution_id: Option<u64>,
+    /// What its thread carried as `traceparent` (a local property): from logs
+    /// only.
+    pub trace_context: Option<Box<TraceContext>>,
 }

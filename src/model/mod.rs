@@ -47,4 +47,4 @@ pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,
 };
 pub use task::{Task, TaskMetrics, TaskStatus};
-pub use trace::{SpanId, SpanOf, TraceId};
+pub use trace::{SpanId, SpanOf, TraceContext, TraceId};

@@ -10,7 +10,11 @@ use std::fmt;
 use jiff::Timestamp;
 use twox_hash::XxHash3_128;
 
-use super::{RunId, StageId};
+use super::{Application, RunId, StageId};
+
+mod context;
+
+pub use context::TraceContext;
 
 /// As W3C Trace Context has it; never all zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +36,16 @@ pub enum SpanOf {
 }
 
 impl TraceId {
+    /// The trace that the application's span is in: that of the context it was
+    /// started with, where it has one that is sampled, else
+    /// [`TraceId::of_run`].
+    pub fn of(application: &Application) -> Self {
+        match application.trace_parent() {
+            Some(parent) => parent.trace_id,
+            None => Self::of_run(&application.id, application.start),
+        }
+    }
+
     /// Of a run: `spark_cluster`, `app_id`, `attempt_id` (empty where there
     /// is none) and its start in milliseconds since the epoch (0 where it is
     /// not known).

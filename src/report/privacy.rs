@@ -214,7 +214,7 @@ pub fn plain(text: &str) -> String {
 }
 
 /// The same, cut to so many characters.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     let mut cut: String = plain(text).chars().take(most).collect();
     if text.chars().nth(most).is_some() {
         cut.push('…');

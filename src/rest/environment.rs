@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::value::{Count, Text};
 use super::{Api, ApplicationPath};
 use crate::fetch::FetchError;
-use crate::model::{Configuration, ResourceProfile};
+use crate::model::{Configuration, ResourceProfile, TraceContext};
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -46,11 +46,12 @@ impl ApplicationEnvironmentInfo {
     pub fn configuration(&self) -> Configuration {
         let mut configuration = Configuration::new(self.spark_properties.iter().cloned());
         configuration.java_version.clone_from(&self.runtime.java_version.0);
-        configuration.java_command = self
-            .system_properties
-            .iter()
-            .find(|(key, _)| key == "sun.java.command")
-            .map(|(_, command)| command.clone());
+        let system = |name: &str| {
+            let property = self.system_properties.iter().find(|(key, _)| key == name);
+            property.map(|(_, value)| value.as_str())
+        };
+        configuration.java_command = system("sun.java.command").map(str::to_owned);
+        configuration.trace_context = TraceContext::of_system(system);
         configuration.resource_profiles =
             self.resource_profiles.iter().filter_map(ResourceProfileInfo::profile).collect();
         configuration

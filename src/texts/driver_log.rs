@@ -189,6 +189,7 @@ impl Reading {
                     stage_ids: Vec::new(),
                     failure_reason: None,
                     sql_execution_id: None,
+                    trace_context: None,
                 });
             }
         } else if let Some(rest) = message.strip_prefix("Submitting ")

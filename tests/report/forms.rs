@@ -253,6 +253,7 @@ fn a_huge_and_hostile_run_has_a_small_page() {
             stage_ids: vec![id],
             failure_reason: None,
             sql_execution_id: Some(u64::from(id)),
+            trace_context: None,
         })
         .collect();
     run.stages = (0..MANY)

@@ -219,6 +219,7 @@ pub(crate) fn skewed_run(id: RunId) -> RunView {
             stage_ids: vec![0, 1],
             failure_reason: None,
             sql_execution_id: Some(3),
+            trace_context: None,
         }],
         stages,
         executors: vec![executor(0), executor(1)],

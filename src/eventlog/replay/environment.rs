@@ -2,7 +2,7 @@
 
 use super::{Replay, owned};
 use crate::eventlog::event;
-use crate::model::{Configuration, DataQuality, ResourceProfile};
+use crate::model::{Configuration, DataQuality, ResourceProfile, TraceContext};
 
 /// Says in logs of Databricks which runtime wrote them.
 const DATABRICKS_RUNTIME: &str = "spark.databricks.clusterUsageTags.sparkVersion";
@@ -22,7 +22,16 @@ impl Replay<'_> {
     pub(super) fn environment(&mut self, event: event::EnvironmentUpdate<'_>) {
         let mut configuration = Configuration::new(event.spark.0);
         configuration.java_version = event.jvm.and_then(|jvm| owned(&jvm.java_version));
-        configuration.java_command = event.system.and_then(|system| owned(&system.java_command));
+        if let Some(system) = event.system {
+            configuration.java_command = owned(&system.java_command);
+            configuration.trace_context = TraceContext::of_system(|key| match key {
+                "traceparent" => system.traceparent.get(),
+                "tracestate" => system.tracestate.get(),
+                "TRACEPARENT" => system.upper_traceparent.get(),
+                "TRACESTATE" => system.upper_tracestate.get(),
+                _ => None,
+            });
+        }
         configuration.resource_profiles = self.profiles.values().cloned().collect();
         // Its LogStart has no version.
         if let Some(runtime) = configuration.get(DATABRICKS_RUNTIME) {

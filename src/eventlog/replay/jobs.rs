@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::checks::{Checks, first_lines};
 use crate::eventlog::event::{JobEnd, JobStart};
-use crate::model::{DataQuality, Job, JobStatus, Kind};
+use crate::model::{DataQuality, Job, JobStatus, Kind, TraceContext};
 
 #[derive(Clone, Default)]
 pub(super) struct Jobs {
@@ -42,6 +42,10 @@ impl Jobs {
                 .properties
                 .as_ref()
                 .and_then(|properties| properties.sql_execution_id.count()),
+            trace_context: event.properties.as_ref().and_then(|properties| {
+                let parent = properties.traceparent.get()?;
+                TraceContext::new(parent, properties.tracestate.get()).map(Box::new)
+            }),
         };
         self.map.insert(id, job);
         if self.map.len() > most.max(1) {

@@ -14,11 +14,13 @@
 //! ```
 
 pub mod deliver;
+mod finding;
 pub mod points;
 pub mod records;
 mod resource;
 pub mod runs;
 pub mod spans;
+mod text;
 
 use std::sync::Arc;
 

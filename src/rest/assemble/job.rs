@@ -30,6 +30,7 @@ pub fn job(data: &JobData) -> Option<ReadJob> {
             stage_ids,
             failure_reason: None,
             sql_execution_id: None,
+            trace_context: None,
         },
         streamed: Kind::is_stream_description(data.description.get()),
     })

@@ -81,6 +81,7 @@ fn job(id: u32, status: JobStatus, from: i64, to: i64) -> Job {
         stage_ids: vec![],
         failure_reason: None,
         sql_execution_id: None,
+        trace_context: None,
     }
 }
 
