@@ -44,7 +44,7 @@ impl RunKey {
 
     /// This run among those of the same id: the one whose start is nearest,
     /// or, where either start is not known, the only one.
-    pub(super) fn among(&self, runs: Vec<(Self, RunRecord)>) -> Option<(Self, RunRecord)> {
+    pub(super) fn among<T>(&self, runs: Vec<(Self, T)>) -> Option<(Self, T)> {
         let only = runs.len() == 1;
         let unknown = |key: &Self| self.start_ms == 0 || key.start_ms == 0;
         runs.into_iter()
@@ -180,7 +180,7 @@ impl StoredRun {
 
 /// Spark 3 writes no exit code: there a run whose end nothing speaks against
 /// is taken to have ended well.
-fn ended_well(application: &Application) -> bool {
+pub fn ended_well(application: &Application) -> bool {
     match application.state {
         State::Succeeded => true,
         State::Unknown => !application.jobs.iter().any(|job| application.died_with(job)),
