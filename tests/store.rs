@@ -49,6 +49,8 @@ fn in_memory_it_counts_once_too() {
     }
     store_suite::a_run_is_counted_once(&Memory);
     store_suite::what_nobody_saw_end_is_counted_later(&Memory);
+    store_suite::what_was_sent_adds_up(&Memory);
+    store_suite::what_was_sent_is_forgotten_with_the_run(&Memory);
     store_suite::what_is_old_is_forgotten(&Memory);
     store_suite::names_are_bounded(&Memory);
 }

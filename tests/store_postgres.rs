@@ -251,13 +251,13 @@ fn a_database_that_cannot_be_used_says_what_to_do() {
     assert!(error.is_unusable() && error.to_string().contains("no store in it yet"), "{error}");
     store(&database.storage()).unwrap();
     unchanged(&database.storage()).unwrap().check().unwrap();
-    database.execute("UPDATE spark_exporter.meta SET version = 2");
+    database.execute("UPDATE spark_exporter.meta SET version = 3");
     for error in
         [store(&database.storage()).unwrap_err(), unchanged(&database.storage()).unwrap_err()]
     {
         assert!(error.is_unusable() && error.to_string().contains("newer"), "{error}");
     }
-    database.execute("UPDATE spark_exporter.meta SET version = 1");
+    database.execute("UPDATE spark_exporter.meta SET version = 2");
     // A user who may do nothing, one who was given the schema.
     let other = Server::shared().database();
     other.execute("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN PASSWORD 'secret'");

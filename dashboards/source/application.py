@@ -10,6 +10,7 @@ from frame import (
     to_report,
     to_rule,
     to_stage,
+    to_trace,
     variables,
 )
 from look import CRITICAL, INFO, OK, PARTS, QUIET, STATES, STATUSES, WARNING, colored, yes_no
@@ -37,7 +38,7 @@ def make():
         "application",
         "Spark / Application",
         "One run of a Spark application: what is wrong with it, what that costs, where the time went.",
-        variables("spark_cluster", "any_app_name", "app_id", "attempt_id"),
+        variables("spark_cluster", "any_app_name", "app_id", "attempt_id", "tempo"),
     )
     made.annotation(runs(ONE_RUN)).annotation(ended_badly(ONE_RUN))
     return filled(
@@ -58,12 +59,14 @@ def _head() -> list:
         stat(
             "Job",
             "Name of the job this run is one of: Spark's application name without dates and ids. "
-            "It leads to all runs of that name.",
+            "It leads to all runs of that name, and to the trace of this one where traces are sent by OTLP.",
             "none",
-            table_query(last("spark_application_info", f"{RUN}, app_name, kind, spark_version", ONE_RUN)),
+            table_query(
+                last("spark_application_info", f"{RUN}, app_name, kind, spark_version, trace_id", ONE_RUN)
+            ),
             width=5,
             field="app_name",
-            links=[to_job()],
+            links=[to_job(), to_trace()],
         ),
         stat(
             "State",

@@ -42,6 +42,16 @@ def _query_variable(
     return variable
 
 
+def _text_box(name: str, label: str, default: str, description: str):
+    return (
+        builder.TextBoxVariable(name)
+        .label(label)
+        .description(description)
+        .default_value(default)
+        .current(model.VariableOption(selected=True, text=default, value=default))
+    )
+
+
 def values_of(metric: str, label: str, *matchers: str) -> str:
     return f"label_values({series(metric, *matchers)}, {label})"
 
@@ -97,6 +107,11 @@ def variables(*names: str) -> list:
             False, ".+", NUMBERS,
             "Where Spark ran the stage more than once.",
         ),
+        # A second variable of data sources is one more than linters allow.
+        "tempo": _text_box(
+            "tempo", "Tempo's uid", "tempo",
+            "Uid of the Tempo data source that has the traces, where the exporter sends some.",
+        ),
         "stream_app_id": _query_variable(
             "app_id", "Run",
             values_of("spark_streaming_query_active", "app_id", cluster),
@@ -125,16 +140,9 @@ def variables(*names: str) -> list:
             "The exporters to look at. Two that show the same runs are not added up.",
         ),
     ]
-    exporter = (
-        builder.TextBoxVariable("exporter")
-        .label("Exporter's pages")
-        .description("Where people reach the exporter's own pages: evidence and advice are there.")
-        .default_value("http://localhost:10404")
-        .current(
-            model.VariableOption(
-                selected=True, text="http://localhost:10404", value="http://localhost:10404"
-            )
-        )
+    exporter = _text_box(
+        "exporter", "Exporter's pages", "http://localhost:10404",
+        "Where people reach the exporter's own pages: evidence and advice are there.",
     )
     return [*head, *[made[name] for name in names], exporter]
 
@@ -271,6 +279,15 @@ def to_report(of=field, anchor: str = ""):
     path = "/".join(of(key) for key in ("spark_cluster", "app_id", "attempt_id"))
     place = f"#{of(anchor)}" if anchor else ""
     return link("Evidence and advice", "${exporter:raw}/applications/" + path + place, True)
+
+
+def to_trace(of=field):
+    """Explore with the run's trace, from a Tempo that the exporter sends to."""
+    source = '{"type":"tempo","uid":"${tempo:raw}"}'
+    query = f'{{"refId":"A","datasource":{source},"queryType":"traceql","query":"{of("trace_id")}"}}'
+    span = '{"from":"${__from}","to":"${__to}"}'
+    panes = f'{{"run":{{"datasource":"${{tempo:raw}}","queries":[{query}],"range":{span}}}}}'
+    return link("Its trace, where traces are sent", f"/explore?schemaVersion=1&panes={panes}", True)
 
 
 def to_rule(of=field):

@@ -241,6 +241,7 @@ impl Config {
             ));
         }
         self.storage.validate()?;
+        self.otlp.validate()?;
         let intervals = &self.intervals;
         for (name, span, least) in [
             ("driver", intervals.driver, 10),

@@ -48,6 +48,9 @@ impl FromStr for Span {
 pub struct Size(u64);
 
 impl Size {
+    pub const fn kib(kib: u64) -> Self {
+        Self(kib << 10)
+    }
     pub const fn mib(mib: u64) -> Self {
         Self(mib << 20)
     }

@@ -9,6 +9,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::delivered::Delivered;
 use super::error::StoreError;
 use super::record::{LogSeen, RunKey, RunRecord, StoredRun};
 use super::totals::{NameKey, Totals};
@@ -42,6 +43,10 @@ pub struct Size {
     pub names: u64,
     /// Of the stored runs, as they lie there.
     pub run_bytes: u64,
+    /// Runs of which it is known what was sent of them; not all are stored.
+    pub delivered: u64,
+    /// Of what is known of that.
+    pub delivered_bytes: u64,
     /// Of the whole file or of all tables; `None` in memory.
     pub total_bytes: Option<u64>,
 }
@@ -98,6 +103,20 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// The latest [`RunRecord::end_ms`] of all runs.
     fn latest_end_ms(&self) -> Result<Option<i64>, StoreError>;
 
+    /// What was sent of runs of this id, whatever their start.
+    fn delivered(&self, id: &RunId) -> Result<Vec<(RunKey, Delivered)>, StoreError>;
+
+    /// Runs of which something was sent, and nothing since this time
+    /// ([`Delivered::at_ms`]), the earliest first.
+    fn delivered_before(&self, time_ms: i64, limit: usize) -> Result<Vec<RunKey>, StoreError>;
+
+    /// Hands over what was sent of each run, in the order of their keys, as
+    /// [`Self::each_run`] does.
+    fn each_delivered(
+        &self,
+        each: &mut dyn FnMut(RunKey, Delivered) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+
     fn size(&self) -> Result<Size, StoreError>;
 
     /// Gives space that is not needed any more back, where that makes sense.
@@ -131,6 +150,11 @@ pub trait Change {
     fn remove_totals(&mut self, name: &NameKey) -> Result<(), StoreError>;
     /// How many names have totals.
     fn names(&mut self) -> Result<usize, StoreError>;
+    /// What was sent of runs of this id; locks as [`Self::runs`] does.
+    fn delivered(&mut self, id: &RunId) -> Result<Vec<(RunKey, Delivered)>, StoreError>;
+    /// Adds or replaces what was sent of the run of exactly this key.
+    fn put_delivered(&mut self, key: &RunKey, delivered: &Delivered) -> Result<(), StoreError>;
+    fn remove_delivered(&mut self, key: &RunKey) -> Result<(), StoreError>;
     fn meta(&mut self) -> Result<Meta, StoreError>;
     fn put_meta(&mut self, meta: &Meta) -> Result<(), StoreError>;
     fn commit(self: Box<Self>) -> Result<(), StoreError>;

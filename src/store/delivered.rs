@@ -2,8 +2,11 @@
 //! another reading sends it twice.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use super::RunKey;
 
 /// Of one run. Serialized into the store; a few hundred bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +58,96 @@ pub struct SentFinding {
     pub severity: String,
     /// As JSON of [`crate::diagnose::Subject`].
     pub subject: String,
+    /// Tells several of one rule and subject from each other.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub place: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_first(place: &u32) -> bool {
+    *place == 0
+}
+
+impl SentFinding {
+    /// Whether both are the same finding, whatever was said of it.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.rule, &self.subject, self.place) == (&other.rule, &other.subject, other.place)
+    }
+}
+
+/// What a back end has accepted of a run just now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct News {
+    pub spans: SentSpans,
+    /// In their order.
+    pub findings: Vec<FindingNews>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FindingNews {
+    /// It is new, or takes the place of what was said of the same one.
+    Said(SentFinding),
+    /// It is not said any more.
+    Gone(SentFinding),
+}
+
+impl News {
+    /// These, and then others.
+    pub fn append(&mut self, later: Self) {
+        self.spans.add(&later.spans);
+        self.findings.extend(later.findings);
+    }
+}
+
+impl Delivered {
+    /// In whichever order two who share a store put theirs down, nothing is
+    /// taken back that the other one sent.
+    pub fn add(&mut self, news: &News) {
+        self.spans.add(&news.spans);
+        for news in &news.findings {
+            let (FindingNews::Said(finding) | FindingNews::Gone(finding)) = news;
+            let known = self.findings.iter().position(|known| known.is_same(finding));
+            match (news, known) {
+                (FindingNews::Said(finding), Some(place)) => {
+                    self.findings[place] = finding.clone();
+                }
+                (FindingNews::Said(finding), None) => self.findings.push(finding.clone()),
+                (FindingNews::Gone(_), Some(place)) => {
+                    self.findings.remove(place);
+                }
+                (FindingNews::Gone(_), None) => {}
+            }
+        }
+    }
+}
+
+impl SentSpans {
+    fn add(&mut self, other: &Self) {
+        self.application |= other.application;
+        self.executions.add(&other.executions);
+        self.jobs.add(&other.jobs);
+        self.stages.add(&other.stages);
+        self.retries.extend(&other.retries);
+        self.spans = self.spans.saturating_add(other.spans);
+    }
+}
+
+/// What was sent of runs, as whoever sends sees and notes it. The calls block.
+pub trait Deliveries: Send + Sync + fmt::Debug {
+    /// Of the run; of one that nothing was sent of, nothing.
+    fn find(&self, key: &RunKey) -> Found;
+
+    /// Notes what was accepted. It is kept, in memory at first where the store
+    /// is in trouble, and seen by the next [`Self::find`].
+    fn add(&self, key: &RunKey, news: News);
+}
+
+/// What is known of what was sent of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub delivered: Delivered,
+    /// Whether the store told. Where it is in trouble there may be more.
+    pub certain: bool,
 }
 
 /// A set of numbers as ranges: ids that Spark gives one after the other take
@@ -86,6 +179,22 @@ impl Ranges {
             (Some(before), false) => self.0[before].1 = self.0[before].1.max(id),
             (None, true) => self.0[place].0 = id,
             (None, false) => self.0.insert(place, (id, id)),
+        }
+    }
+
+    /// Adds all of the other's.
+    fn add(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.0);
+        all.extend(&other.0);
+        all.sort_unstable();
+        for (first, last) in all {
+            match self.0.last_mut() {
+                Some((_, end)) if end.saturating_add(1) >= first => *end = last.max(*end),
+                _ => self.0.push((first, last)),
+            }
         }
     }
 
@@ -122,6 +231,50 @@ mod tests {
             // No two that touch.
             prop_assert!(ranges.0.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn two_sets_together_are_what_is_in_either(
+            one in proptest::collection::vec(0_u64..40, 0..40),
+            other in proptest::collection::vec(0_u64..40, 0..40),
+        ) {
+            let set = |ids: &[u64]| {
+                let mut ranges = Ranges::default();
+                ids.iter().for_each(|id| ranges.insert(*id));
+                ranges
+            };
+            let mut both = set(&one);
+            both.add(&set(&other));
+            prop_assert_eq!(both, set(&[one, other].concat()));
+        }
+    }
+
+    #[test]
+    fn what_was_said_of_findings_is_kept_until_it_is_gone() {
+        let finding = |rule: &str, severity: &str, place| SentFinding {
+            rule: rule.to_owned(),
+            cause: None,
+            severity: severity.to_owned(),
+            subject: "{}".to_owned(),
+            place,
+        };
+        let said = |finding: &SentFinding| FindingNews::Said(finding.clone());
+        let (spill, worse) = (finding("spill", "info", 0), finding("spill", "warning", 0));
+        let (second, skew) = (finding("spill", "info", 1), finding("data_skew", "info", 0));
+        let mut news = News::default();
+        news.findings = vec![said(&spill), said(&second), said(&skew)];
+        let later = vec![said(&worse), FindingNews::Gone(skew.clone())];
+        news.append(News { findings: later, ..News::default() });
+        let mut delivered = Delivered::default();
+        delivered.add(&news);
+        assert_eq!(delivered.findings, [worse, second.clone()]);
+        // Once more, by somebody who shares the store: the same.
+        let before = delivered.clone();
+        delivered.add(&News { findings: vec![said(&second), FindingNews::Gone(skew)], ..news });
+        assert_eq!(delivered, before);
+        // Where nothing tells several apart, nothing is written of it.
+        assert!(!serde_json::to_string(&spill).unwrap().contains("place"));
     }
 
     #[test]

@@ -18,6 +18,7 @@
 mod backend;
 mod check;
 mod delivered;
+mod deliveries;
 pub mod embedded;
 mod error;
 mod open;
@@ -32,7 +33,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use backend::{Backend, Change, Meta, Oldest, Size};
-pub use delivered::{Delivered, Ranges, SentFinding, SentSpans};
+pub use delivered::{
+    Delivered, Deliveries, FindingNews, Found, News, Ranges, SentFinding, SentSpans,
+};
 pub use error::StoreError;
 pub use open::{open, open_unchanged};
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
@@ -278,6 +281,7 @@ impl Store {
                 break;
             }
         }
+        self.forget_delivered(before)?;
         self.forget_names(before)?;
         if forgotten > 0 {
             self.backend.compact()?;
@@ -301,6 +305,9 @@ impl Store {
                 };
                 latest = latest.max(record.end_ms);
                 change.remove_run(key)?;
+                if let Some((sent, _)) = key.among(change.delivered(&key.id)?) {
+                    change.remove_delivered(&sent)?;
+                }
                 removed += 1;
             }
             if removed > 0 {

@@ -44,7 +44,7 @@ impl RunKey {
 
     /// This run among those of the same id: the one whose start is nearest,
     /// or, where either start is not known, the only one.
-    pub(super) fn among(&self, runs: Vec<(Self, RunRecord)>) -> Option<(Self, RunRecord)> {
+    pub(super) fn among<T>(&self, runs: Vec<(Self, T)>) -> Option<(Self, T)> {
         let only = runs.len() == 1;
         let unknown = |key: &Self| self.start_ms == 0 || key.start_ms == 0;
         runs.into_iter()

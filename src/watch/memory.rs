@@ -346,7 +346,7 @@ impl Memory {
         }
         self.inner().measured = Some(Instant::now());
         let size = store.backend().size()?;
-        let bytes = size.total_bytes.unwrap_or(size.run_bytes);
+        let bytes = size.total_bytes.unwrap_or(size.run_bytes + size.delivered_bytes);
         StorageSize { runs: size.runs, names: size.names, bytes }.emit(&self.telemetry);
         Ok(())
     }

@@ -7,6 +7,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod opentelemetry;
 mod together;
 
 use std::collections::BTreeSet;
@@ -33,9 +34,9 @@ fn succeeds(command: &mut Command) -> String {
     text_of(&output)
 }
 
-fn load_compose(file: &Path) -> Output {
+fn load_compose(files: &[PathBuf]) -> Output {
     let mut command = Command::new(part(&["compose-spec"]));
-    command.args(["--format", "json"]).arg(file).current_dir(file.parent().unwrap());
+    command.args(["--format", "json"]).args(files).current_dir(files[0].parent().unwrap());
     command.output().unwrap()
 }
 
@@ -43,7 +44,7 @@ fn load_compose(file: &Path) -> Output {
 /// short forms written out.
 fn compose() -> &'static Value {
     static COMPOSE: LazyLock<Value> = LazyLock::new(|| {
-        let output = load_compose(&folder().join("compose.yaml"));
+        let output = load_compose(&[folder().join("compose.yaml")]);
         assert!(output.status.success(), "{}", text_of(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     });
@@ -135,7 +136,7 @@ fn a_wrong_compose_file_is_refused() {
     let text = std::fs::read_to_string(self::folder().join("compose.yaml")).unwrap();
     let file = folder.path().join("compose.yaml");
     std::fs::write(&file, text.replace("    healthcheck:", "    healthchek:")).unwrap();
-    let output = load_compose(&file);
+    let output = load_compose(&[file]);
     assert!(!output.status.success());
     assert!(text_of(&output).contains("healthchek"), "{}", text_of(&output));
 }
@@ -212,13 +213,14 @@ fn grafana_is_given_data_sources_that_are_there() {
                 &["httpMethod", "timeInterval", "prometheusType", "manageAlerts", "alertmanagerUid"]
             }
             "alertmanager" => &["implementation", "handleGrafanaManagedAlerts"],
+            "tempo" => &["httpMethod"],
             other => panic!("{name} is a {other}"),
         };
         only_known_keys(name, &source["jsonData"], known);
         // http://SERVICE:PORT of a service whose port is published as well.
         let (service, port) =
             string(&source["url"]).trim_start_matches("http://").split_once(':').unwrap();
-        let ports = &compose()["services"][service]["ports"];
+        let ports = &opentelemetry::both()["services"][service]["ports"];
         assert!(
             list(ports).any(|given| given["target"].as_u64() == port.parse().ok()),
             "{name}: no service answers at {}",

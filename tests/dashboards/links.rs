@@ -106,6 +106,8 @@ fn links_outwards_lead_to_our_own_pages() {
                 let fixed = page.split(['#', '$']).next().unwrap();
                 // Which alert has which runbook, the tests of alerts hold.
                 assert!(fixed == "docs/runbooks/" || root.join(fixed).exists(), "{place}: {fixed}");
+            } else if url.starts_with("/explore?") {
+                leads_to_the_trace(&dashboard, url, &place);
             } else if !url.starts_with("/d/") && url != "${exporter:raw}/" {
                 let path = url.strip_prefix("${exporter:raw}/applications/");
                 let segments =
@@ -187,4 +189,17 @@ fn string(argument: &Expr) -> String {
         Expr::StringLiteral(text) => text.val.clone(),
         other => panic!("{other} is no text"),
     }
+}
+
+/// Explore takes its panes as JSON: one query of a trace, by its id, from the
+/// data source that the dashboard's variable names.
+fn leads_to_the_trace(dashboard: &Dashboard, url: &str, place: &str) {
+    assert_eq!(dashboard.variable("tempo").unwrap()["query"], "tempo", "{place}");
+    let panes = url.strip_prefix("/explore?schemaVersion=1&panes=").unwrap();
+    let panes: Value = serde_json::from_str(panes).unwrap();
+    let query = &panes["run"]["queries"][0];
+    assert_eq!(query["query"], "${__data.fields.trace_id:percentencode}", "{place}");
+    assert_eq!(query["queryType"], "traceql", "{place}");
+    assert_eq!(panes["run"]["datasource"], query["datasource"]["uid"], "{place}");
+    assert_eq!(query["datasource"]["uid"], "${tempo:raw}", "{place}");
 }

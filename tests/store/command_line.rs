@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use super::File;
-use super::store_suite::{Place, at, keep, key, run};
+use super::store_suite::{self, Place, at, keep, key, run};
 
 fn command(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
@@ -23,6 +23,8 @@ fn filled() -> File {
         let key = key(&format!("app-{number:02}"), 1_000);
         store.record(&key, &run("etl", at(9)), at(0), at(9)).unwrap();
     }
+    let sent = store_suite::sent(&[3], &["spill"]);
+    store.add_delivered(&key("app-07", 1_000), &sent, at(9)).unwrap();
     place
 }
 
@@ -34,7 +36,15 @@ fn check_says_what_it_holds_and_exits_by_what_is_wrong() {
     let output = command(&["check", "--storage.path", path]);
     let text = says(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    for part in ["is whole", "version 1", "runs:      70 (", "names:     1", "oldest:", "newest:"] {
+    for part in [
+        "is whole",
+        "version 2",
+        "runs:      70 (",
+        "sent:      parts of 1 runs (",
+        "names:     1",
+        "oldest:",
+        "newest:",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(std::fs::read(&place.path).unwrap() == before, "nothing changed");
@@ -99,7 +109,7 @@ fn export_writes_a_line_for_each_thing() {
     assert_eq!(output.status.code(), Some(0), "{}", says(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 72);
+    assert_eq!(lines.len(), 73);
     assert_eq!(lines[0]["meta"]["runs"], 70);
     assert!(lines[0]["meta"]["forgotten_ms"].is_null());
     assert_eq!(lines[1]["totals"]["app_name"], "etl");
@@ -108,6 +118,10 @@ fn export_writes_a_line_for_each_thing() {
     assert_eq!((&run["app_id"], &run["start_ms"]), (&"app-07".into(), &1_000.into()));
     assert_eq!(run["record"]["state"], "succeeded");
     assert_eq!(run["summary"]["spark_version"], "4.0.1");
+    let sent = &lines[72]["delivered"];
+    assert_eq!((&sent["app_id"], &sent["attempt_id"]), (&"app-07".into(), &Value::Null));
+    assert_eq!(sent["delivered"]["spans"]["jobs"], serde_json::json!([[3, 3]]));
+    assert_eq!(sent["delivered"]["findings"][0]["rule"], "spill");
     let file = place.path.with_extension("jsonl");
     let name = file.to_str().unwrap();
     let output = command(&["export", "--storage.path", path, "--output", name]);

@@ -11,7 +11,7 @@ use redb::TableDefinition;
 use spark_exporter::store::embedded::Embedded;
 use spark_exporter::store::{Backend, Keep, RunKey, Store, StoreError, StoredRun};
 
-use super::store_suite::{Place, at, keep, key, run};
+use super::store_suite::{self, Place, at, keep, key, run};
 use super::{File, killed};
 
 fn open(path: &Path) -> Result<Embedded, StoreError> {
@@ -88,12 +88,53 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
     let database = redb::Database::open(&place.path).unwrap();
     let transaction = database.begin_write().unwrap();
     let meta: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-    let newer = 2_u64.to_le_bytes();
+    let newer = 3_u64.to_le_bytes();
     transaction.open_table(meta).unwrap().insert("version", &newer[..]).unwrap();
     transaction.commit().unwrap();
     drop(database);
     let error = refusal(&place.path);
     assert!(error.is_unusable() && error.to_string().contains("newer spark-exporter"), "{error}");
+}
+
+#[test]
+fn a_store_of_the_version_before_gains_what_was_sent() {
+    let place = File::new();
+    fill(&place.path, 3);
+    let database = redb::Database::open(&place.path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let delivered: TableDefinition<'_, (&str, &str, &str, i64), &[u8]> =
+        TableDefinition::new("delivered");
+    let by_age: TableDefinition<'_, (i64, &str, &str, &str, i64), ()> =
+        TableDefinition::new("delivered_by_age");
+    assert!(transaction.delete_table(delivered).unwrap());
+    assert!(transaction.delete_table(by_age).unwrap());
+    {
+        let meta: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+        let mut meta = transaction.open_table(meta).unwrap();
+        meta.insert("version", &1_u64.to_le_bytes()[..]).unwrap();
+        meta.remove("delivered_bytes").unwrap();
+    }
+    transaction.commit().unwrap();
+    drop(database);
+    // Who only looks at it finds nothing sent, and changes nothing.
+    let before = std::fs::read(&place.path).unwrap();
+    let looked_at = Embedded::open_unchanged(&place.path).unwrap();
+    assert_eq!(looked_at.version(), 1);
+    looked_at.check().unwrap();
+    assert_eq!(looked_at.size().unwrap().delivered, 0);
+    assert!(looked_at.delivered(&key("app-0", 1).id).unwrap().is_empty());
+    looked_at.each_delivered(&mut |key, _| panic!("{key:?}")).unwrap();
+    drop(looked_at);
+    assert!(std::fs::read(&place.path).unwrap() == before);
+    let store = place.store(keep());
+    assert_eq!(store.backend().version(), 2);
+    let sent = store_suite::sent(&[1], &[]);
+    store.add_delivered(&key("app-0", 1), &sent, at(9)).unwrap();
+    assert_eq!(all(store.backend()).len(), 3);
+    store.backend().check().unwrap();
+    drop(store);
+    let store = place.store(keep());
+    assert!(store.delivered(&key("app-0", 1)).unwrap().is_some());
 }
 
 #[test]
@@ -247,13 +288,24 @@ fn what_contradicts_itself_is_found_and_named() {
     let end = at(9).as_millisecond();
     let lost = (end, "production", "app-7", "", 1);
     assert!(transaction.open_table(by_end).unwrap().remove(lost).unwrap().is_some());
+    let sent: TableDefinition<'_, (&str, &str, &str, i64), &[u8]> =
+        TableDefinition::new("delivered");
+    let of_one = ("production", "app-5", "", 1);
+    transaction.open_table(sent).unwrap().insert(of_one, &b"{}"[..]).unwrap();
     let runs: TableDefinition<'_, (&str, &str, &str, i64), &[u8]> = TableDefinition::new("runs");
     let odd = ("production", "app-3", "", 1);
     transaction.open_table(runs).unwrap().insert(odd, &b"{}"[..]).unwrap();
     transaction.commit().unwrap();
     drop(database);
     let error = open(&place.path).unwrap().check().unwrap_err();
-    for part in ["production/app-7", "the list by end", "production/app-3", "sum of all bytes"] {
+    for part in [
+        "production/app-7",
+        "the list by end",
+        "production/app-3",
+        "sum of all bytes",
+        "what was sent of production/app-5",
+        "the sum of its bytes",
+    ] {
         assert!(error.is_unusable() && error.to_string().contains(part), "{part}: {error}");
     }
     // What can be read goes on being read.

@@ -14,7 +14,7 @@ use spark_exporter::store::Store;
 use spark_exporter::store::embedded::Embedded;
 
 use super::File;
-use super::store_suite::{Place, at, keep, key, name, run, runs_of};
+use super::store_suite::{self, Place, at, keep, key, name, run, runs_of};
 
 const PATH: &str = "SPARK_EXPORTER_TEST_STORE";
 const FIRST: &str = "SPARK_EXPORTER_TEST_FIRST";
@@ -37,7 +37,18 @@ fn child() {
         loop {
             let key = key(&format!("app-{number}"), 1);
             match store.record(&key, &run("etl", at(9)), at(0), at(9)) {
-                Ok(_) => break println!("recorded {number}"),
+                Ok(_) => {}
+                Err(error) => {
+                    println!("failed {error}");
+                    std::thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
+            }
+            // Of one run in each case more and more, of a new one each time.
+            let sent = store_suite::sent(&[number], &["spill"]);
+            let added = store.add_delivered(&store_suite::key("all", 1), &sent, at(9));
+            match added.and_then(|()| store.add_delivered(&key, &sent, at(9))) {
+                Ok(()) => break println!("recorded {number}"),
                 Err(error) => println!("failed {error}"),
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -100,9 +111,13 @@ fn killed_fifty_times_it_has_what_it_acknowledged_and_nothing_twice() {
         let runs = store.backend().size().unwrap().runs;
         // One may have been written and not said.
         assert!(runs == next || runs == next + 1, "round {round}: {runs} of {next}");
+        let sent = store.delivered(&key("all", 1)).unwrap().unwrap().spans.jobs.len();
+        assert!(sent == runs || sent + 1 == runs, "round {round}: {sent} of {runs}");
         if round % 10 == 9 {
             for number in 0..next {
-                let found = store.find(&key(&format!("app-{number}"), 1)).unwrap();
+                let key = key(&format!("app-{number}"), 1);
+                assert!(store.delivered(&key).unwrap().unwrap().spans.jobs.contains(number));
+                let found = store.find(&key).unwrap();
                 assert!(found.is_some(), "round {round}: {number} of {next}");
             }
             store.backend().check().unwrap();

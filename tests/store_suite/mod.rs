@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use spark_exporter::diagnose::RunSummary;
 use spark_exporter::model::{Kind, RunId, Source, State};
 use spark_exporter::store::{
-    Amounts, Backend, Counted, Keep, LogSeen, NameKey, OVERFLOW_NAME, Recorded, RunKey, RunRecord,
-    SETTLED_AFTER, Store, StoreError, StoredRun, Totals,
+    Amounts, Backend, Counted, Delivered, FindingNews, Keep, LogSeen, NameKey, News, OVERFLOW_NAME,
+    Recorded, RunKey, RunRecord, SETTLED_AFTER, SentFinding, Store, StoreError, StoredRun, Totals,
 };
 
 /// Somewhere a store can be, and still is when it is opened again.
@@ -38,6 +38,9 @@ macro_rules! store_suite {
             a_run_of_the_future_makes_nothing_history, names_are_bounded,
             the_same_id_with_another_start_is_another_run, an_unknown_start_is_the_only_run,
             everything_is_there_when_it_is_opened_again, what_is_not_committed_never_was,
+            what_was_sent_adds_up, what_was_sent_is_forgotten_with_the_run,
+            what_was_sent_is_there_when_it_is_opened_again,
+            what_was_sent_of_runs_that_are_not_stored_goes_by_age,
             logs_are_found_by_their_place, the_latest_of_a_name_come_first,
             any_text_is_kept, totals_that_do_not_add_up_are_found, totals_stay_as_long_as_a_run_of_theirs);
         $crate::store_suite!(@ $place => any_order_adds_up_the_same);
@@ -477,6 +480,125 @@ pub(crate) fn totals_stay_as_long_as_a_run_of_theirs(place: &dyn Place) {
     sound(&store);
     assert_eq!(store.forget(hours(19)).expect("ok"), 1);
     assert_eq!(runs_of(&total(&store, "etl")), 0, "gone");
+    sound(&store);
+}
+
+/// Accepted spans of these jobs, and records of findings of these rules.
+pub(crate) fn sent(jobs: &[u64], rules: &[&str]) -> News {
+    let mut news = News::default();
+    jobs.iter().for_each(|job| news.spans.jobs.insert(*job));
+    news.findings = rules.iter().map(|rule| FindingNews::Said(finding(rule))).collect();
+    news
+}
+
+fn finding(rule: &str) -> SentFinding {
+    SentFinding {
+        rule: rule.to_owned(),
+        cause: Some("hot_key".to_owned()),
+        severity: "warning".to_owned(),
+        subject: r#"{"kind":"stage","stage_id":3,"stage_attempt_id":0}"#.to_owned(),
+        place: 0,
+    }
+}
+
+fn jobs_and_rules(store: &Store, key: &RunKey) -> Option<(u64, Vec<String>)> {
+    let delivered = store.delivered(key).expect("ok")?;
+    let rules = delivered.findings.into_iter().map(|finding| finding.rule).collect();
+    Some((delivered.spans.jobs.len(), rules))
+}
+
+pub(crate) fn what_was_sent_adds_up(place: &dyn Place) {
+    let store = place.store(keep());
+    let run = key("app-1", 5_000);
+    let some = |jobs, rules: &[&str]| Some((jobs, rules.iter().map(ToString::to_string).collect()));
+    assert_eq!(jobs_and_rules(&store, &run), None);
+    store.add_delivered(&run, &sent(&[0, 1], &["spill"]), at(10)).expect("ok");
+    // Another source, whose clock is a little off; an empty attempt is none.
+    let mut other = RunKey { start_ms: 5_900, ..run.clone() };
+    other.id.attempt_id = Some(String::new());
+    store.add_delivered(&other, &sent(&[1, 2], &["data_skew"]), at(20)).expect("ok");
+    for key in [&run, &other] {
+        assert_eq!(jobs_and_rules(&store, key), some(3, &["spill", "data_skew"]));
+    }
+    let gone = News { findings: vec![FindingNews::Gone(finding("spill"))], ..News::default() };
+    store.add_delivered(&run, &gone, at(30)).expect("ok");
+    assert_eq!(jobs_and_rules(&store, &run), some(3, &["data_skew"]));
+    assert_eq!(store.delivered(&run).expect("ok").expect("there").at_ms, at(30).as_millisecond());
+    // Another start is another run; so is another attempt.
+    assert_eq!(jobs_and_rules(&store, &key("app-1", 50_000)), None);
+    let mut second = run.clone();
+    second.id.attempt_id = Some("2".to_owned());
+    assert_eq!(jobs_and_rules(&store, &second), None);
+    // A start that is not known is that of the only one, and is learnt.
+    store.add_delivered(&key("app-2", 0), &sent(&[7], &[]), at(40)).expect("ok");
+    store.add_delivered(&key("app-2", 9_000), &sent(&[8], &[]), at(40)).expect("ok");
+    assert_eq!(jobs_and_rules(&store, &key("app-2", 9_000)), some(2, &[]));
+    let all = store.backend().delivered(&key("app-2", 0).id).expect("ok");
+    assert_eq!((all.len(), all[0].0.start_ms), (1, 9_000));
+    let size = store.backend().size().expect("ok");
+    assert_eq!((size.runs, size.delivered), (0, 2));
+    assert!((100..2_000).contains(&size.delivered_bytes), "{size:?}");
+    let mut each = Vec::new();
+    store
+        .backend()
+        .each_delivered(&mut |key, _| {
+            each.push(key.id.app_id);
+            Ok(())
+        })
+        .expect("ok");
+    assert_eq!(each, ["app-1", "app-2"]);
+    sound(&store);
+}
+
+pub(crate) fn what_was_sent_is_forgotten_with_the_run(place: &dyn Place) {
+    let store = place.store(Keep { time: Duration::from_hours(1), ..keep() });
+    for (app_id, end) in [("old", 1_000), ("new", 5_000)] {
+        let (key, end) = (key(app_id, 1_000), at(end));
+        // The start as another source has it.
+        let other = RunKey { start_ms: 1_400, ..key.clone() };
+        store.add_delivered(&other, &sent(&[1], &["spill"]), end).expect("ok");
+        store.record(&key, &run("etl", end), at(0), end).expect("ok");
+    }
+    assert_eq!(store.forget(at(5_100)).expect("ok"), 1);
+    assert_eq!(jobs_and_rules(&store, &key("old", 1_000)), None);
+    assert!(jobs_and_rules(&store, &key("new", 1_000)).is_some());
+    assert_eq!(store.backend().size().expect("ok").delivered, 1);
+    sound(&store);
+}
+
+pub(crate) fn what_was_sent_is_there_when_it_is_opened_again(place: &dyn Place) {
+    let run = key("app-1", 5_000);
+    let store = place.store(keep());
+    store.add_delivered(&run, &sent(&[0, 4], &["spill\0"]), at(10)).expect("ok");
+    let before = store.delivered(&run).expect("ok");
+    drop(store);
+    let store = place.store(keep());
+    assert_eq!(store.delivered(&run).expect("ok"), before);
+    // A change that is not committed never was.
+    let mut change = store.backend().begin().expect("ok");
+    change.remove_delivered(&run).expect("ok");
+    change.put_delivered(&key("app-2", 1), &Delivered::default()).expect("ok");
+    drop(change);
+    assert_eq!(store.delivered(&run).expect("ok"), before);
+    assert_eq!(store.backend().size().expect("ok").delivered, 1);
+    sound(&store);
+}
+
+pub(crate) fn what_was_sent_of_runs_that_are_not_stored_goes_by_age(place: &dyn Place) {
+    let hours = |hours: i64| at(hours * 3_600);
+    let store = place.store(Keep { time: Duration::from_hours(10), ..keep() });
+    store.add_delivered(&key("a", 1), &sent(&[1], &[]), hours(1)).expect("ok");
+    store.add_delivered(&key("b", 1), &sent(&[1], &[]), hours(1)).expect("ok");
+    store.add_delivered(&key("b", 1), &sent(&[2], &[]), hours(5)).expect("ok");
+    // One that ran long, and was stored at its end.
+    store.add_delivered(&key("stored", 1), &sent(&[1], &[]), hours(1)).expect("ok");
+    store.record(&key("stored", 1), &run("etl", hours(12)), at(0), hours(12)).expect("ok");
+    assert_eq!(store.forget(hours(12)).expect("ok"), 0);
+    let there = |app_id| jobs_and_rules(&store, &key(app_id, 1)).is_some();
+    assert_eq!([there("a"), there("b"), there("stored")], [false, true, true]);
+    // A clock that jumps forgets nothing.
+    store.forget(hours(100_000)).expect("ok");
+    assert!(there("stored"));
     sound(&store);
 }
 

@@ -21,10 +21,11 @@ pub(super) fn run(store: &dyn Backend) -> anyhow::Result<Outcome> {
     if forgotten_ms > i64::MIN {
         writeln!(out, "  forgotten: runs that ended up to {}", time(forgotten_ms))?;
     }
-    let Size { runs, names, run_bytes, total_bytes } = size;
+    let Size { runs, names, run_bytes, total_bytes, delivered, delivered_bytes } = size;
     let total = total_bytes.map_or_else(String::new, |bytes| format!(", {} in all", humane(bytes)));
     writeln!(out, "  runs:      {runs} ({}{total})", humane(run_bytes))?;
     writeln!(out, "  names:     {names}")?;
+    writeln!(out, "  sent:      parts of {delivered} runs ({})", humane(delivered_bytes))?;
     writeln!(out, "  waiting:   {} runs whose end nobody saw", store.uncounted()?.len())?;
     if let Some(oldest) = store.oldest(1)?.first() {
         writeln!(out, "  oldest:    kept since {}", time(oldest.since_ms))?;

@@ -83,17 +83,38 @@ fn write(store: &dyn Backend, out: &mut impl Write) -> anyhow::Result<()> {
             }}),
         );
         progress.inc(1);
-        written.map_err(|error| {
-            let why = error.to_string();
-            failed = Some(error);
-            StoreError::Unavailable { what: "the export".to_owned(), why }
-        })
+        written.map_err(|error| stopped(&mut failed, error))
     });
     progress.finish_and_clear();
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    stored?;
+    let mut failed = None;
+    let stored = store.each_delivered(&mut |key, delivered| {
+        let written = line(
+            out,
+            &json!({"delivered": {
+                "spark_cluster": key.id.cluster,
+                "app_id": key.id.app_id,
+                "attempt_id": key.id.attempt_id,
+                "start_ms": key.start_ms,
+                "delivered": delivered,
+            }}),
+        );
+        written.map_err(|error| stopped(&mut failed, error))
+    });
     match failed {
         Some(error) => Err(error),
         None => Ok(stored?),
     }
+}
+
+/// Keeps the error of writing, of which the store's way back has no place.
+fn stopped(failed: &mut Option<anyhow::Error>, error: anyhow::Error) -> StoreError {
+    let why = error.to_string();
+    *failed = Some(error);
+    StoreError::Unavailable { what: "the export".to_owned(), why }
 }
 
 fn line(out: &mut impl Write, value: &Value) -> anyhow::Result<()> {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::{Secret, TlsConfig};
 
 /// The three sorts of telemetry, each with its own destination.
@@ -55,19 +57,32 @@ pub struct OtlpResource {
     pub attributes: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protocol {
+    #[serde(rename = "grpc")]
     Grpc,
+    #[serde(rename = "http/protobuf")]
     HttpProtobuf,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Protocol {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Grpc => "grpc",
+            Self::HttpProtobuf => "http/protobuf",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compression {
     None,
     Gzip,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Temporality {
     Cumulative,
     /// Counters and histograms as what came since the last accepted point.
@@ -97,6 +112,9 @@ pub struct Destination {
 pub struct MetricsSettings {
     pub destination: Destination,
     pub interval: Duration,
+    /// After so long the points of one interval are given up for those of the
+    /// next, if the next interval does not begin before.
+    pub export_timeout: Duration,
     pub temporality: Temporality,
 }
 

@@ -4,15 +4,17 @@
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 use super::Embedded;
+use super::delivered;
 use super::fault::{Fault, caught};
 use super::read::runs_of;
 use super::tables::{
-    BY_END, BY_LOG, BY_NAME, BY_SINCE, META, META_FACTS, META_RUN_BYTES, RUNS, SUMMARIES, TOTALS,
-    UNCOUNTED, by_name, by_time, from_json, json, key, number, packed, stored_bytes,
+    BY_END, BY_LOG, BY_NAME, BY_SINCE, DELIVERED, META, META_FACTS, META_RUN_BYTES, RUNS,
+    SUMMARIES, TOTALS, UNCOUNTED, by_name, by_time, from_json, json, key, number, packed,
+    stored_bytes,
 };
 use crate::model::RunId;
 use crate::store::{
-    Change, Counted, Meta, NameKey, RunKey, RunRecord, StoreError, StoredRun, Totals,
+    Change, Counted, Delivered, Meta, NameKey, RunKey, RunRecord, StoreError, StoredRun, Totals,
 };
 
 pub(super) struct EmbeddedChange<'s> {
@@ -106,6 +108,18 @@ impl Change for EmbeddedChange<'_> {
 
     fn names(&mut self) -> Result<usize, StoreError> {
         self.work(|transaction| Ok(transaction.open_table(TOTALS)?.len()? as usize))
+    }
+
+    fn delivered(&mut self, id: &RunId) -> Result<Vec<(RunKey, Delivered)>, StoreError> {
+        self.work(|transaction| delivered::of(&transaction.open_table(DELIVERED)?, id))
+    }
+
+    fn put_delivered(&mut self, key: &RunKey, sent: &Delivered) -> Result<(), StoreError> {
+        self.work(|transaction| delivered::put(transaction, key, sent))
+    }
+
+    fn remove_delivered(&mut self, key: &RunKey) -> Result<(), StoreError> {
+        self.work(|transaction| delivered::remove(transaction, key))
     }
 
     fn meta(&mut self) -> Result<Meta, StoreError> {

@@ -8,7 +8,7 @@ use super::tables::{
     BY_END, BY_LOG, BY_NAME, BY_SINCE, META, RUNS, SUMMARIES, UNCOUNTED, by_name, by_time, key,
     run_key, stored_bytes,
 };
-use super::{change, read};
+use super::{change, delivered, read};
 use crate::store::Counted;
 use crate::store::check::{Checked, Wrong};
 
@@ -79,6 +79,7 @@ pub(super) fn all(transaction: &ReadTransaction) -> Result<Wrong, Fault> {
             checked.wrong.add(format!("{table} should be {expected}, and is {has}"));
         }
     }
+    delivered::check(transaction, &mut checked.wrong)?;
     let totals = read::totals(transaction)?;
     Ok(checked.against(&totals, &read::meta(transaction)?))
 }

@@ -9,13 +9,14 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use redb::backends::{FileBackend, InMemoryBackend};
-use redb::{Builder, Database, ReadableDatabase, TableHandle};
+use redb::{Builder, Database, ReadTransaction, ReadableDatabase, TableHandle};
 
 use super::fault::{Fault, caught, io};
 use super::overlay::Overlay;
 use super::tables::{
     BY_END, BY_LOG, BY_NAME, BY_SINCE, Found, MAGIC, META, META_FACTS, META_MAGIC, META_RUN_BYTES,
-    META_VERSION, RUNS, SUMMARIES, TOTALS, UNCOUNTED, VERSION, found, json, migrate,
+    META_VERSION, RUNS, SUMMARIES, TOTALS, UNCOUNTED, VERSION, found, json, make_delivered,
+    migrate,
 };
 use crate::store::{Meta, StoreError};
 
@@ -98,7 +99,10 @@ pub(super) fn open_unchanged(path: &Path) -> Result<Database, StoreError> {
 }
 
 fn version(database: &Database) -> Result<u32, Fault> {
-    let transaction = database.begin_read()?;
+    version_of(&database.begin_read()?)
+}
+
+pub(super) fn version_of(transaction: &ReadTransaction) -> Result<u32, Fault> {
     let tables = transaction.list_tables()?;
     let ours = tables.into_iter().any(|table| table.name() == META.name());
     let found = if ours { found(&transaction.open_table(META)?)? } else { Found::Foreign };
@@ -207,6 +211,7 @@ fn fill(database: &Database, now: Timestamp) -> Result<(), Fault> {
         transaction.open_table(UNCOUNTED)?;
         transaction.open_table(TOTALS)?;
     }
+    make_delivered(&transaction)?;
     transaction.commit()?;
     Ok(())
 }

@@ -8,6 +8,7 @@
 
 mod change;
 mod check;
+mod delivered;
 mod fault;
 mod file;
 mod overlay;
@@ -24,8 +25,8 @@ use self::change::EmbeddedChange;
 use self::fault::{Fault, caught};
 use self::file::Identity;
 use super::{
-    Backend, Change, LogSeen, Meta, NameKey, Oldest, RunKey, RunRecord, Size, StoreError,
-    StoredRun, Totals,
+    Backend, Change, Delivered, LogSeen, Meta, NameKey, Oldest, RunKey, RunRecord, Size,
+    StoreError, StoredRun, Totals,
 };
 use crate::model::RunId;
 
@@ -144,6 +145,25 @@ impl Embedded {
     }
 }
 
+impl Embedded {
+    /// Hands over what `some_after` finds, one view of it from the first run
+    /// to the last.
+    fn each<T>(
+        &self,
+        some_after: fn(&ReadTransaction, Option<&RunKey>) -> Result<Vec<(RunKey, T)>, Fault>,
+        each: &mut dyn FnMut(RunKey, T) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let database = self.database()?;
+        let transaction =
+            caught(|| Ok(database.begin_read()?)).map_err(|fault| self.failed(fault))?;
+        drop(database);
+        let some_after = |after: Option<&RunKey>| {
+            caught(|| some_after(&transaction, after)).map_err(|fault| self.failed(fault))
+        };
+        read::each_run(some_after, each)
+    }
+}
+
 impl Backend for Embedded {
     fn begin(&self) -> Result<Box<dyn Change + '_>, StoreError> {
         let database = self.database()?;
@@ -163,7 +183,8 @@ impl Backend for Embedded {
     }
 
     fn version(&self) -> u32 {
-        tables::VERSION
+        // One that is only looked at may be older.
+        self.read(file::version_of).unwrap_or(tables::VERSION)
     }
 
     fn meta(&self) -> Result<Meta, StoreError> {
@@ -200,6 +221,21 @@ impl Backend for Embedded {
 
     fn latest_end_ms(&self) -> Result<Option<i64>, StoreError> {
         self.read(read::latest_end_ms)
+    }
+
+    fn delivered(&self, id: &RunId) -> Result<Vec<(RunKey, Delivered)>, StoreError> {
+        self.read(|transaction| delivered::find(transaction, id))
+    }
+
+    fn delivered_before(&self, time_ms: i64, limit: usize) -> Result<Vec<RunKey>, StoreError> {
+        self.read(|transaction| delivered::before(transaction, time_ms, limit))
+    }
+
+    fn each_delivered(
+        &self,
+        each: &mut dyn FnMut(RunKey, Delivered) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(delivered::some_after, each)
     }
 
     fn size(&self) -> Result<Size, StoreError> {
@@ -243,16 +279,6 @@ impl Backend for Embedded {
         &self,
         each: &mut dyn FnMut(RunKey, StoredRun) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let database = self.database()?;
-        // One view of it from the first run to the last.
-        let transaction =
-            caught(|| Ok(database.begin_read()?)).map_err(|fault| self.failed(fault))?;
-        drop(database);
-        read::each_run(
-            |after| {
-                caught(|| read::runs_after(&transaction, after)).map_err(|fault| self.failed(fault))
-            },
-            each,
-        )
+        self.each(read::runs_after, each)
     }
 }

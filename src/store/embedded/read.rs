@@ -3,6 +3,7 @@
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
 use super::change::{facts, run_bytes, totals_of};
+use super::delivered;
 use super::fault::Fault;
 use super::tables::{
     BY_END, BY_LOG, BY_NAME, BY_SINCE, Key, META, RUNS, SUMMARIES, TOTALS, UNCOUNTED, attempt,
@@ -156,10 +157,13 @@ pub(super) fn latest_end_ms(transaction: &ReadTransaction) -> Result<Option<i64>
 }
 
 pub(super) fn size(transaction: &ReadTransaction) -> Result<Size, Fault> {
+    let (delivered, delivered_bytes) = delivered::size(transaction)?;
     Ok(Size {
         runs: transaction.open_table(RUNS)?.len()?,
         names: transaction.open_table(TOTALS)?.len()?,
         run_bytes: run_bytes(&transaction.open_table(META)?)?,
+        delivered,
+        delivered_bytes,
         total_bytes: None,
     })
 }
@@ -185,9 +189,9 @@ pub(super) fn runs_after(
 }
 
 /// Hands over runs as `some_after` finds them.
-pub(super) fn each_run(
-    mut some_after: impl FnMut(Option<&RunKey>) -> Result<Vec<(RunKey, StoredRun)>, StoreError>,
-    each: &mut dyn FnMut(RunKey, StoredRun) -> Result<(), StoreError>,
+pub(super) fn each_run<T>(
+    mut some_after: impl FnMut(Option<&RunKey>) -> Result<Vec<(RunKey, T)>, StoreError>,
+    each: &mut dyn FnMut(RunKey, T) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut last: Option<RunKey> = None;
     loop {

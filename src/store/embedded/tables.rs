@@ -13,7 +13,10 @@ use crate::store::{RunKey, RunRecord};
 
 /// Of the tables below. A change of what they hold is a new version, with a
 /// step in [`migrate`].
-pub(super) const VERSION: u32 = 1;
+///
+/// - 1: runs and totals.
+/// - 2: what was sent of runs.
+pub(super) const VERSION: u32 = 2;
 /// Says that the file is ours.
 pub(super) const MAGIC: &[u8] = b"spark-exporter store";
 
@@ -24,6 +27,8 @@ pub(super) const META_MAGIC: &str = "magic";
 pub(super) const META_VERSION: &str = "version";
 pub(super) const META_FACTS: &str = "facts";
 pub(super) const META_RUN_BYTES: &str = "run_bytes";
+/// The sum of the bytes of [`DELIVERED`].
+pub(super) const META_DELIVERED_BYTES: &str = "delivered_bytes";
 
 /// `spark_cluster`, `app_id`, `attempt_id`, start in milliseconds.
 pub(super) type Key = (&'static str, &'static str, &'static str, i64);
@@ -49,6 +54,11 @@ pub(super) const UNCOUNTED: TableDefinition<'_, Key, ()> = TableDefinition::new(
 pub(super) type Name = (&'static str, &'static str);
 /// Totals as JSON.
 pub(super) const TOTALS: TableDefinition<'_, Name, &[u8]> = TableDefinition::new("totals");
+/// What was sent of runs, as JSON.
+pub(super) const DELIVERED: TableDefinition<'_, Key, &[u8]> = TableDefinition::new("delivered");
+/// By when that changed last.
+pub(super) const DELIVERED_BY_AGE: TableDefinition<'_, ByTime, ()> =
+    TableDefinition::new("delivered_by_age");
 
 /// Of a summary, unpacked: ours have a few KiB.
 const SUMMARY_LIMIT: usize = 16 << 20;
@@ -151,11 +161,22 @@ pub(super) fn found(
 /// Brings a store of an older version to [`VERSION`], as one change.
 pub(super) fn migrate(transaction: &WriteTransaction, from: u32) -> Result<(), Fault> {
     // One step a version, from N to N + 1, each in a function of its own.
-    // There is only one version yet.
-    if from != VERSION {
+    if !(1..=VERSION).contains(&from) {
         return Err(Fault::Damaged(format!("version {from} of it never was")));
+    }
+    if from < 2 {
+        make_delivered(transaction)?;
     }
     let mut meta = transaction.open_table(META)?;
     meta.insert(META_VERSION, u64::from(VERSION).to_le_bytes().as_slice())?;
+    Ok(())
+}
+
+/// From version 1 to 2.
+pub(super) fn make_delivered(transaction: &WriteTransaction) -> Result<(), Fault> {
+    transaction.open_table(DELIVERED)?;
+    transaction.open_table(DELIVERED_BY_AGE)?;
+    let mut meta = transaction.open_table(META)?;
+    meta.insert(META_DELIVERED_BYTES, 0_u64.to_le_bytes().as_slice())?;
     Ok(())
 }

@@ -9,10 +9,13 @@ use deadpool::managed::Object;
 
 use super::Postgres;
 use super::connect::{Connection, Connector};
+use super::delivered;
 use super::fault::Fault;
 use super::rows::{self, Key, from_json, json, text, totals_of};
 use crate::model::RunId;
-use crate::store::{Change, Meta, NameKey, RunKey, RunRecord, StoreError, StoredRun, Totals};
+use crate::store::{
+    Change, Delivered, Meta, NameKey, RunKey, RunRecord, StoreError, StoredRun, Totals,
+};
 
 pub(super) struct PostgresChange<'s> {
     store: &'s Postgres,
@@ -59,14 +62,7 @@ impl Drop for PostgresChange<'_> {
 impl Change for PostgresChange<'_> {
     fn runs(&mut self, id: &RunId) -> Result<Vec<(RunKey, RunRecord)>, StoreError> {
         self.work(async |connection| {
-            let Key { cluster, app_id, attempt } = Key::of(id);
-            connection
-                .query(
-                    "SELECT pg_advisory_xact_lock(hashtextextended(\
-                     concat_ws(chr(31), 'run', $1::text, $2::text, $3::text), 0))",
-                    &[&cluster, &app_id, &attempt],
-                )
-                .await?;
+            lock(connection, id).await?;
             runs_of(connection, id).await
         })
     }
@@ -172,6 +168,21 @@ impl Change for PostgresChange<'_> {
         })
     }
 
+    fn delivered(&mut self, id: &RunId) -> Result<Vec<(RunKey, Delivered)>, StoreError> {
+        self.work(async |connection| {
+            lock(connection, id).await?;
+            delivered::of(connection, id).await
+        })
+    }
+
+    fn put_delivered(&mut self, key: &RunKey, sent: &Delivered) -> Result<(), StoreError> {
+        self.work(async |connection| delivered::put(connection, key, sent).await)
+    }
+
+    fn remove_delivered(&mut self, key: &RunKey) -> Result<(), StoreError> {
+        self.work(async |connection| delivered::remove(connection, key).await)
+    }
+
     fn meta(&mut self) -> Result<Meta, StoreError> {
         self.work(async |connection| {
             let rows = connection
@@ -205,6 +216,19 @@ impl Change for PostgresChange<'_> {
             fault.of(self.store.name())
         })
     }
+}
+
+/// What is done with runs of this id comes one after the other.
+async fn lock(connection: &mut Connection, id: &RunId) -> Result<(), Fault> {
+    let Key { cluster, app_id, attempt } = Key::of(id);
+    connection
+        .query(
+            "SELECT pg_advisory_xact_lock(hashtextextended(\
+             concat_ws(chr(31), 'run', $1::text, $2::text, $3::text), 0))",
+            &[&cluster, &app_id, &attempt],
+        )
+        .await?;
+    Ok(())
 }
 
 /// Runs of an id as they are now, under the key's own texts: they are what

@@ -8,6 +8,7 @@
 
 mod change;
 mod connect;
+mod delivered;
 mod fault;
 mod rows;
 mod schema;
@@ -24,8 +25,8 @@ use self::fault::Fault;
 use self::rows::{from_json, text, totals_of};
 use super::check::{Checked, Wrong};
 use super::{
-    Backend, Change, LogSeen, Meta, NameKey, Oldest, RunKey, RunRecord, Size, StoreError,
-    StoredRun, Totals,
+    Backend, Change, Delivered, LogSeen, Meta, NameKey, Oldest, RunKey, RunRecord, Size,
+    StoreError, StoredRun, Totals,
 };
 use crate::config::{Storage, StoreUrl};
 use crate::model::RunId;
@@ -38,6 +39,8 @@ pub struct Postgres {
     name: String,
     pool: Pool<Connector>,
     runtime: Handle,
+    /// Of its tables; one that is only looked at may be older.
+    version: u32,
 }
 
 impl fmt::Debug for Postgres {
@@ -67,8 +70,8 @@ impl Postgres {
             Connector::new(url, storage)?.pool(storage.pool_size)
         };
         let pool = make().map_err(|fault| fault.of(&name))?;
-        let store = Self { name, pool, runtime: runtime.clone() };
-        store.with(async |connection| schema::prepare(connection, made).await)?;
+        let mut store = Self { name, pool, runtime: runtime.clone(), version: schema::VERSION };
+        store.version = store.with(async |connection| schema::prepare(connection, made).await)?;
         Ok(store)
     }
 
@@ -78,6 +81,11 @@ impl Postgres {
 
     fn runtime(&self) -> &Handle {
         &self.runtime
+    }
+
+    /// Whether its tables have a place for what was sent of runs.
+    fn has_delivered(&self) -> bool {
+        self.version >= 2
     }
 
     fn gone(&self) -> StoreError {
@@ -199,7 +207,7 @@ impl Backend for Postgres {
     }
 
     fn version(&self) -> u32 {
-        schema::VERSION
+        self.version
     }
 
     fn meta(&self) -> Result<Meta, StoreError> {
@@ -300,7 +308,33 @@ impl Backend for Postgres {
         })
     }
 
+    fn delivered(&self, id: &RunId) -> Result<Vec<(RunKey, Delivered)>, StoreError> {
+        if !self.has_delivered() {
+            return Ok(Vec::new());
+        }
+        self.with(async |connection| delivered::of(connection, id).await)
+    }
+
+    fn delivered_before(&self, time_ms: i64, limit: usize) -> Result<Vec<RunKey>, StoreError> {
+        if !self.has_delivered() {
+            return Ok(Vec::new());
+        }
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.with(async |connection| delivered::before(connection, time_ms, limit).await)
+    }
+
+    fn each_delivered(
+        &self,
+        each: &mut dyn FnMut(RunKey, Delivered) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if !self.has_delivered() {
+            return Ok(());
+        }
+        self.view(async |connection| delivered::each(connection, each).await)?
+    }
+
     fn size(&self) -> Result<Size, StoreError> {
+        let there = self.has_delivered();
         self.with(async |connection| {
             let sql = "SELECT count(*), coalesce(sum(bytes), 0)::bigint, \
                        (SELECT count(*) FROM spark_exporter.totals), \
@@ -310,11 +344,15 @@ impl Backend for Postgres {
             let rows = connection.query(sql, &[]).await?;
             let Some(row) = rows.first() else { return Ok(Size::default()) };
             let number = |column| row.try_get::<_, i64>(column).map(i64::unsigned_abs);
+            let [sent, sent_bytes, around] =
+                if there { delivered::size(connection).await? } else { [0; 3] };
             Ok(Size {
                 runs: number(0)?,
                 run_bytes: number(1)?,
                 names: number(2)?,
-                total_bytes: Some(number(3)?),
+                delivered: sent,
+                delivered_bytes: sent_bytes,
+                total_bytes: Some(number(3)? + around),
             })
         })
     }
@@ -325,6 +363,7 @@ impl Backend for Postgres {
     }
 
     fn check(&self) -> Result<(), StoreError> {
+        let there = self.has_delivered();
         let wrong: Wrong = self.view(async |connection| {
             let mut checked = Checked::default();
             let mut last = None;
@@ -339,6 +378,9 @@ impl Backend for Postgres {
                         Err(fault) => return Err(fault),
                     }
                 }
+            }
+            if there {
+                delivered::check(connection, &mut checked.wrong).await?;
             }
             let (totals, meta) = (totals(connection).await?, meta(connection).await?);
             Ok(checked.against(&totals, &meta))

@@ -9,7 +9,10 @@ use crate::store::Meta;
 
 /// Of the tables below. A change of them is a new version, with a step in
 /// [`prepare`].
-pub(super) const VERSION: u32 = 1;
+///
+/// - 1: runs and totals.
+/// - 2: what was sent of runs.
+pub(super) const VERSION: u32 = 2;
 
 /// Of the lock that one daemon at a time makes tables under: any number that
 /// nobody else takes.
@@ -57,13 +60,28 @@ CREATE TABLE spark_exporter.totals (
 COMMENT ON SCHEMA spark_exporter IS 'Store of spark-exporter: see docs/history.md';
 "#;
 
-/// Sees that the tables are there and of a version that we know. `made`: the
-/// time at which they are made where they are not there; `None`: nothing is
-/// made or changed.
+/// From version 1 to 2.
+const MAKE_DELIVERED: &str = r#"
+CREATE TABLE spark_exporter.delivered (
+    spark_cluster text COLLATE "C" NOT NULL,
+    app_id text COLLATE "C" NOT NULL,
+    attempt_id text COLLATE "C" NOT NULL,
+    start_ms bigint NOT NULL,
+    delivered jsonb NOT NULL,
+    at_ms bigint NOT NULL GENERATED ALWAYS AS ((delivered ->> 'at_ms')::bigint) STORED,
+    bytes bigint NOT NULL GENERATED ALWAYS AS (octet_length(delivered::text)) STORED,
+    PRIMARY KEY (spark_cluster, app_id, attempt_id, start_ms)
+);
+CREATE INDEX delivered_by_age ON spark_exporter.delivered (at_ms);
+"#;
+
+/// Sees that the tables are there and of a version that we know, and says
+/// which. `made`: the time at which they are made where they are not there;
+/// `None`: nothing is made or changed.
 pub(super) async fn prepare(
     connection: &mut Connection,
     made: Option<Timestamp>,
-) -> Result<(), Fault> {
+) -> Result<u32, Fault> {
     let encoding = connection.query("SHOW server_encoding", &[]).await?;
     let encoding: String = encoding.first().map_or_else(String::new, |row| row.get(0));
     if encoding != "UTF8" {
@@ -74,7 +92,7 @@ pub(super) async fn prepare(
     if let Some(version) = version(connection).await? {
         known(version)?;
         if version == VERSION || made.is_none() {
-            return Ok(());
+            return Ok(version);
         }
     }
     let Some(now) = made else {
@@ -86,14 +104,14 @@ pub(super) async fn prepare(
     connection.batch("BEGIN").await?;
     let done = make(connection, now).await;
     connection.batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-    done
+    done.map(|()| VERSION)
 }
 
 async fn make(connection: &mut Connection, now: Timestamp) -> Result<(), Fault> {
     connection.query("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     // Perhaps somebody else was faster.
     if let Some(version) = version(connection).await? {
-        return migrate(version);
+        return migrate(connection, version).await;
     }
     let there = connection
         .query("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'spark_exporter')", &[]);
@@ -101,6 +119,7 @@ async fn make(connection: &mut Connection, now: Timestamp) -> Result<(), Fault> 
         connection.batch("CREATE SCHEMA spark_exporter").await?;
     }
     connection.batch(MAKE).await?;
+    connection.batch(MAKE_DELIVERED).await?;
     let Meta { created_ms, forgotten_ms } = Meta::begun(now);
     connection
         .query(
@@ -114,10 +133,15 @@ async fn make(connection: &mut Connection, now: Timestamp) -> Result<(), Fault> 
 
 /// Brings the tables from an older version to [`VERSION`], inside the
 /// transaction that is open.
-fn migrate(from: u32) -> Result<(), Fault> {
-    // One step a version, from N to N + 1, each in a function of its own.
-    // There is only one version yet.
-    known(from)
+async fn migrate(connection: &mut Connection, from: u32) -> Result<(), Fault> {
+    known(from)?;
+    // One step a version, from N to N + 1.
+    if from < 2 {
+        connection.batch(MAKE_DELIVERED).await?;
+    }
+    let version = VERSION as i32;
+    connection.query("UPDATE spark_exporter.meta SET version = $1", &[&version]).await?;
+    Ok(())
 }
 
 async fn version(connection: &mut Connection) -> Result<Option<u32>, Fault> {
