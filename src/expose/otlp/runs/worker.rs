@@ -181,12 +181,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
     /// Sends the first request of a run, and looks at moments that come
     /// meanwhile. What was begun is not broken off: whether it arrived would
     /// not be known.
-    async fn send(
-        &mut self,
-        open: &Open,
-        until: Instant,
-        stop: &CancellationToken,
-    ) -> Sent {
+    async fn send(&mut self, open: &Open, until: Instant, stop: &CancellationToken) -> Sent {
         let carry = Arc::clone(&self.carry);
         let sending = carry.send(first(open), until);
         tokio::pin!(sending);
