@@ -19,6 +19,7 @@
 mod matched;
 mod record;
 mod request;
+mod subject;
 
 #[cfg(test)]
 mod property_tests;
@@ -33,7 +34,7 @@ use opentelemetry_proto::tonic::logs::v1::LogRecord;
 
 use self::matched::Matched;
 use self::record::{Change, cleared, found};
-use super::finding::{ended, is_there};
+use self::subject::{ended, is_there};
 use crate::diagnose::{Severity, Subject};
 use crate::metrics::RunView;
 use crate::model::{SpanId, State, TraceId};

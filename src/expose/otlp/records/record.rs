@@ -6,9 +6,12 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
 use opentelemetry_proto::transform::common::tonic::Attributes;
 
-use crate::diagnose::{Finding, Severity, Subject};
-use crate::expose::otlp::finding::subject as subject_attributes;
-use crate::expose::otlp::finding::{CAUSE, EVENT, RULE, SEVERITY, STATE, attributes, headline};
+use super::subject::words;
+use crate::diagnose::{Finding, Severity, Subject, Unit};
+use crate::expose::otlp::finding::{
+    self, CAUSE, EVENT, HEADLINE, RULE, SEVERITY, STATE, attributes, headline,
+};
+use crate::expose::otlp::text::short;
 use crate::model::{SpanId, TraceId};
 use crate::store::SentFinding;
 
@@ -39,9 +42,22 @@ pub(super) fn found(
         Severity::Warning => (SeverityNumber::Warn, "WARN"),
         Severity::Critical => (SeverityNumber::Error, "ERROR"),
     };
-    let mut all = vec![KeyValue::new(STATE, state)];
-    all.extend(attributes(finding));
-    record(number, text, headline(finding), all, time, observed, span)
+    let (mut all, dropped) = attributes(finding);
+    // The body says it.
+    all.retain(|attribute| attribute.key.as_str() != HEADLINE);
+    all.insert(0, KeyValue::new(STATE, state));
+    for evidence in &finding.evidence {
+        let key = format!("spark.finding.unit.{}", evidence.name);
+        let told = format!("spark.finding.evidence.{}", evidence.name);
+        let is = |attribute: &KeyValue, key: &str| attribute.key.as_str() == key;
+        let is_told = all.iter().any(|attribute| is(attribute, &told));
+        if is_told && !all.iter().any(|attribute| is(attribute, &key)) {
+            all.push(KeyValue::new(key, unit(evidence.unit)));
+        }
+    }
+    let mut record = record(number, text, headline(finding), all, time, observed, span);
+    record.dropped_attributes_count = dropped;
+    record
 }
 
 /// That a finding is not there any more.
@@ -58,25 +74,18 @@ pub(super) fn cleared(
         KeyValue::new(SEVERITY, said.severity.clone()),
     ];
     all.extend(said.cause.clone().map(|cause| KeyValue::new(CAUSE, cause)));
-    all.extend(subject_attributes(subject));
-    let body = format!("{} is not found any more: {}", said.rule, about(subject));
+    finding::subject(subject, &mut all);
+    let body = short(&format!("{} is not found any more: {}", said.rule, words(subject)), 600);
     record(SeverityNumber::Info, "INFO", body, all, time, observed, span)
 }
 
-fn about(subject: &Subject) -> String {
-    match subject {
-        Subject::Application => "the application".to_owned(),
-        Subject::Job { job_id } => format!("job {job_id}"),
-        Subject::Stage { stage_id, stage_attempt_id } => {
-            format!("stage {stage_id}.{stage_attempt_id}")
-        }
-        Subject::Executor { executor_id } => {
-            format!("executor {}", crate::report::privacy::plain(executor_id))
-        }
-        Subject::Host { host } => format!("host {}", crate::report::privacy::plain(host)),
-        Subject::ConfigurationKey { key } => crate::report::privacy::plain(key),
-        Subject::SqlExecution { sql_id } => format!("SQL execution {sql_id}"),
-        Subject::PlanNode { sql_id, node } => format!("node {node} of SQL execution {sql_id}"),
+/// By UCUM, as metrics have it.
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Seconds => "s",
+        Unit::Bytes => "By",
+        Unit::BytesPerSecond => "By/s",
+        Unit::Ratio | Unit::Count => "1",
     }
 }
 

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::config::otlp::{LogsSettings, OtlpResource, TracesSettings};
 use crate::diagnose::Subject;
 use crate::expose::otlp::deliver::Request;
 use crate::expose::otlp::records::{self, Memo, Now};
-use crate::expose::otlp::{resource, spans};
+use crate::expose::otlp::resource;
+use crate::expose::otlp::spans::{self, Places};
 use crate::metrics::RunView;
-use crate::model::{SpanId, TraceId};
 use crate::report::Texts;
 use crate::store::{Delivered, News, SentSpans};
 
@@ -107,7 +105,9 @@ impl Work for Logs {
     }
 
     fn due(&self, view: &RunView, sent: &Delivered, memo: &mut Memo, now: Now) -> Parcels {
-        let span_of = |subject: &Subject| self.span_of(view, subject, now.at);
+        let traces = self.traces.as_ref();
+        let places = traces.map(|traces| Places::of(&view.application, traces.sampling));
+        let span_of = |subject: &Subject| places.as_ref()?.of_subject(subject);
         let due = records::due(view, &sent.findings, memo, now, &span_of);
         let resource = resource::of_run(&self.resource, view);
         let batches = records::requests(due.records, &resource, self.request_size);
@@ -120,17 +120,5 @@ impl Work for Logs {
             silent: News { findings: due.silent, ..News::default() },
             again: due.again,
         }
-    }
-}
-
-impl Logs {
-    fn span_of(
-        &self,
-        view: &RunView,
-        subject: &Subject,
-        now: Timestamp,
-    ) -> Option<(TraceId, SpanId)> {
-        let _ = (view, subject, now, self.traces.as_ref()?);
-        None
     }
 }

@@ -30,8 +30,8 @@ pub(super) struct Placed<'a> {
 
 /// The node that a finding is about: the application where it is about
 /// nothing that has a span.
-fn subject(forest: &Forest<'_>, finding: &Finding) -> usize {
-    let mark = match finding.subject {
+pub(super) fn of_subject(forest: &Forest<'_>, subject: &Subject) -> usize {
+    let mark = match *subject {
         Subject::Job { job_id } => Mark::Job(job_id),
         Subject::Stage { stage_id, stage_attempt_id } => {
             Mark::Stage(StageId { stage: stage_id, attempt: stage_attempt_id })
@@ -49,7 +49,7 @@ fn subject(forest: &Forest<'_>, finding: &Finding) -> usize {
 
 /// Nodes that something was found in.
 pub(super) fn remarkable(forest: &Forest<'_>, findings: &[Finding]) -> HashSet<usize> {
-    findings.iter().map(|finding| subject(forest, finding)).collect()
+    findings.iter().map(|finding| of_subject(forest, &finding.subject)).collect()
 }
 
 /// What tells one finding from another: how bad it is belongs to it, so that
@@ -76,7 +76,7 @@ pub(super) fn place<'a>(
         if sent.findings.contains(&hash) {
             continue;
         }
-        let subject = subject(forest, finding);
+        let subject = of_subject(forest, &finding.subject);
         let node = if goes.contains(&subject) { subject } else { 0 };
         if goes.contains(&node) {
             placed.by_node.entry(node).or_default().push((finding, hash));

@@ -12,6 +12,7 @@ mod forest;
 mod job;
 mod links;
 mod outcome;
+mod places;
 mod request;
 mod sampling;
 mod select;
@@ -33,6 +34,7 @@ use build::Builder;
 use forest::{Forest, Node};
 use select::Chosen;
 
+pub use places::Places;
 pub use request::{Batch, requests};
 
 /// How long after its end a part of a driver that is asked is waited with.
