@@ -5,6 +5,8 @@
 //! collectors wrote would have its `HELP` and `TYPE` twice, which strict
 //! parsers refuse.
 
+mod exemplars;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{self, Registry};
 
+use self::exemplars::{Margin, Writer};
 use super::catalogue::{Kind, Metric, Unit};
 use super::label::Text;
 use super::sample::{Extra, Sample, Value};
@@ -50,9 +53,12 @@ pub fn write(
     format: Format,
 ) -> Result<(), fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Exposition(Arc::clone(snapshot))));
+    let margin = Margin::default();
+    let exposition = Exposition { snapshot: Arc::clone(snapshot), margin: margin.clone() };
+    registry.register_collector(Box::new(exposition));
     match format {
-        Format::OpenMetrics => text::encode(out, &registry),
+        Format::OpenMetrics => text::encode(&mut Writer { out, margin }, &registry),
+        // Which has no exemplars.
         Format::Prometheus => prometheus_text::encode(out, &registry),
     }
 }
@@ -68,11 +74,14 @@ pub fn render(snapshot: &Arc<Snapshot>, format: Format) -> String {
 }
 
 #[derive(Debug)]
-struct Exposition(Arc<Snapshot>);
+struct Exposition {
+    snapshot: Arc<Snapshot>,
+    margin: Margin,
+}
 
 impl Collector for Exposition {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        for family in self.0.families() {
+        for family in self.snapshot.families() {
             let metric = family.metric;
             let unit = unit(metric.unit);
             let kind = match metric.kind {
@@ -95,6 +104,7 @@ impl Collector for Exposition {
                     }
                     (_, Value::Histogram(histogram)) => {
                         let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
+                        self.margin.expect(histogram);
                         encoder.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
                             histogram.sum,
                             histogram.count(),

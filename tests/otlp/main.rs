@@ -9,9 +9,14 @@
 mod common;
 
 mod collector;
+mod log;
 mod received;
 mod scraped;
 mod tap;
 mod world;
 
+mod decoder;
+mod faults;
 mod metrics;
+mod records;
+mod traces;
