@@ -18,5 +18,6 @@ mod world;
 mod decoder;
 mod faults;
 mod metrics;
+mod page;
 mod records;
 mod traces;
