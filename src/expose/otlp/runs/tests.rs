@@ -373,7 +373,7 @@ async fn the_list_is_bounded_and_what_goes_is_counted() {
     // Those whose requests are built wait beside the list, and one may be
     // under way.
     let dropped = world.dropped();
-    assert!((48..=62).contains(&dropped) && dropped % 2 == 0, "{dropped}");
+    assert!((48..=62).contains(&dropped) && dropped.is_multiple_of(2), "{dropped}");
     world.server.down.store(false, Ordering::SeqCst);
     let left = 80 - usize::try_from(dropped).unwrap();
     world.taken(left).await;
