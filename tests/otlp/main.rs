@@ -9,9 +9,15 @@
 mod common;
 
 mod collector;
+mod log;
 mod received;
 mod scraped;
 mod tap;
 mod world;
 
+mod decoder;
+mod faults;
 mod metrics;
+mod page;
+mod records;
+mod traces;
