@@ -132,7 +132,7 @@ fn redirect_target(url: &Url, headers: &HeaderMap) -> String {
 }
 
 /// `Retry-After`: seconds, or a date.
-fn retry_after(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u64>() {
         return Some(Duration::from_secs(seconds));
@@ -185,7 +185,7 @@ pub(super) fn timed_out(url: &Url, timeouts: Timeouts, connecting: bool) -> Fetc
 
 /// The last cause of an error, where the operating system or TLS says what
 /// happened.
-pub(super) fn innermost(error: &reqwest::Error) -> String {
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

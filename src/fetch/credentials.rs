@@ -109,7 +109,7 @@ fn file(key: &str, path: &Path) -> Origin {
 }
 
 /// Reads a secret off the async threads: the file may lie on a network.
-async fn read(key: &str, path: &Path) -> Result<Secret, String> {
+pub(crate) async fn read(key: &str, path: &Path) -> Result<Secret, String> {
     let wrong = |what: &dyn std::fmt::Display| format!("{key} {}: {what}", path.display());
     let owned = path.to_owned();
     let reading = tokio::task::spawn_blocking(move || {

@@ -22,9 +22,12 @@ mod statistics;
 mod text;
 mod tls;
 
+pub(crate) use answer::{innermost, retry_after};
 pub use client::HttpClient;
+pub(crate) use credentials::read as read_secret;
 pub use decode::Elements;
 pub use error::{ClientError, FetchError, FetchErrorKind};
 pub use request::{FetchLimits, Request, Timeouts};
 pub use spool::{Spool, SpoolError};
 pub use statistics::{EndpointCounts, Meter};
+pub(crate) use tls::{AlwaysHost, Tls};

@@ -11,8 +11,9 @@ use super::label::Text;
 use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
-    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, SERIES_DROPPED, SKIPPED,
-    STORAGE_FAILURES, TelemetrySnapshot, ThresholdSetting, WEB_FAILURES,
+    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES,
+    OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED, STORAGE_FAILURES, TelemetrySnapshot, ThresholdSetting,
+    WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -57,6 +58,7 @@ pub(super) fn group(
     group.add(Id::StorageNames, storage.names);
     group.add(Id::StorageBytes, storage.bytes);
     group.add(Id::StorageForgotten, telemetry.runs_forgotten);
+    otlp(&mut group, telemetry);
     group.add(Id::NamesOverflowed, telemetry.names_overflowed);
     let mut all_dropped = telemetry.series_dropped.clone();
     for (reason, count) in dropped {
@@ -117,6 +119,27 @@ fn fetches(group: &mut Group, telemetry: &TelemetrySnapshot) {
     }
 }
 
+/// Of signals that are sent.
+fn otlp(group: &mut Group, telemetry: &TelemetrySnapshot) {
+    for (signal, counts) in &telemetry.otlp {
+        for (id, words, counts) in [
+            (Id::OtlpRequests, &OTLP_OUTCOMES[..], &counts.requests),
+            (Id::OtlpAttemptFailures, &OTLP_FAILURES, &counts.failures),
+            (Id::OtlpFailed, &OTLP_FAILURES, &counts.failed),
+            (Id::OtlpDropped, &OTLP_DROPPED, &counts.dropped),
+        ] {
+            for (word, count) in all_words(words, counts) {
+                let labels = Arc::new([Text::Static(signal), Text::Static(word)]);
+                group.with(id, Extra::Many(labels), count);
+            }
+        }
+        group.add_for(Id::OtlpSent, signal, counts.sent);
+        group.add_for(Id::OtlpRejected, signal, counts.rejected);
+        group.add_for(Id::OtlpBytes, signal, counts.bytes);
+        group.add_for(Id::OtlpSuccessTime, signal, counts.last_success);
+    }
+}
+
 /// One series a word, those of the closed list also where nothing happened
 /// yet.
 fn by_word(
@@ -125,11 +148,19 @@ fn by_word(
     words: &[&'static str],
     counts: &BTreeMap<&'static str, u64>,
 ) {
+    for (word, count) in all_words(words, counts) {
+        group.add_for(id, word, count);
+    }
+}
+
+/// The counts of all words of a closed list, and of others that were counted.
+fn all_words(
+    words: &[&'static str],
+    counts: &BTreeMap<&'static str, u64>,
+) -> BTreeMap<&'static str, u64> {
     let mut counts = counts.clone();
     for word in words {
         counts.entry(word).or_default();
     }
-    for (word, count) in counts {
-        group.add_for(id, word, count);
-    }
+    counts
 }

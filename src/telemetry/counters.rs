@@ -90,6 +90,26 @@ pub struct ThresholdSetting {
     pub value: f64,
 }
 
+/// One signal that is sent by OTLP.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OtlpCounts {
+    /// Data points, spans or log records that were taken.
+    pub sent: u64,
+    /// Of requests that were taken, those that were not.
+    pub rejected: u64,
+    /// Of refused requests, by reason.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Never sent at all, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// By outcome.
+    pub requests: BTreeMap<&'static str, u64>,
+    /// Attempts that failed, by reason: a request may have many.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// Of requests that were taken, before compression.
+    pub bytes: u64,
+    pub last_success: Option<Timestamp>,
+}
+
 /// How the store is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StorageStatus {
@@ -132,6 +152,8 @@ pub struct TelemetrySnapshot {
     pub storage_failures: BTreeMap<&'static str, u64>,
     /// Runs whose retention in the store is over.
     pub runs_forgotten: u64,
+    /// By signal, those that are sent.
+    pub otlp: BTreeMap<&'static str, OtlpCounts>,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.

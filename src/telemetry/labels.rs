@@ -45,6 +45,21 @@ pub const STORAGE_FAILURES: [&str; 2] = ["unusable", "unavailable"];
 /// Why a connection to the web end was refused or broke.
 pub const WEB_FAILURES: [&str; 4] = ["accept", "connection", "limit", "shutdown"];
 
+/// What became of a request by OTLP: taken (all or in part); never to be
+/// taken; or not taken in time, so that what is sent next makes up for it.
+pub const OTLP_OUTCOMES: [&str; 3] = ["accepted", "refused", "given_up"];
+
+/// Why an attempt to send by OTLP failed: no connection, or one that broke;
+/// no answer in time; an answer that asks to come again (overload,
+/// restart); credentials; a request or an answer over a limit; any other
+/// refusal; or files of ours (headers, certificates) that cannot be read.
+pub const OTLP_FAILURES: [&str; 7] =
+    ["unreachable", "timeout", "unavailable", "unauthorized", "too_large", "refused", "settings"];
+
+/// Why something was never sent by OTLP: more runs wait than there is room
+/// for, or a trace has more spans than it may.
+pub const OTLP_DROPPED: [&str; 2] = ["backlog", "spans_limit"];
+
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];

@@ -85,13 +85,11 @@ impl Reader<'_> {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        match (self.variables)(name)?.into_string() {
-            Ok(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-            Err(_) => {
-                self.warn(name, "is not UTF-8: ignored");
-                None
-            }
-        }
+        let Ok(text) = (self.variables)(name)?.into_string() else {
+            self.warn(name, "is not UTF-8: ignored");
+            return None;
+        };
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     fn boolean(&self, name: &str) -> Option<bool> {
@@ -284,10 +282,10 @@ impl Reader<'_> {
 
     /// Variables that change much where they are heeded.
     fn unsupported(&self) {
+        const HISTOGRAM: &str = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION";
         if self.text("OTEL_CONFIG_FILE").is_some() {
             self.warn("OTEL_CONFIG_FILE", "is not read: give --config.file with the key otlp");
         }
-        const HISTOGRAM: &str = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION";
         if self
             .text(HISTOGRAM)
             .is_some_and(|text| !text.eq_ignore_ascii_case("explicit_bucket_histogram"))

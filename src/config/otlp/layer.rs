@@ -55,6 +55,10 @@ impl Place {
     }
 }
 
+/// Headers by name in lower case: with their values, and with the files that
+/// have them.
+pub(super) type Headers = (Vec<(String, Secret)>, Vec<(String, PathBuf)>);
+
 /// What all places say of one signal's destination, the strongest first.
 pub(super) struct Layers<'a>(pub(super) [(Place, &'a Said); 4]);
 
@@ -70,7 +74,7 @@ impl<'a> Layers<'a> {
 
     /// Headers are one key: whoever names other ones for a signal does not
     /// want the credentials of the general destination sent there.
-    pub(super) fn headers(&self) -> (Vec<(String, Secret)>, Vec<(String, PathBuf)>) {
+    pub(super) fn headers(&self) -> Headers {
         let place = self
             .0
             .iter()

@@ -12,7 +12,7 @@ use super::settings::{
     Compression, Destination, LogsSettings, MetricsSettings, OtlpResource, OtlpSettings, Protocol,
     Sampling, Signal, Temporality, TracesSettings,
 };
-use crate::config::{Size, TlsConfig};
+use crate::config::{Size, Span, TlsConfig};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Below the 4 MiB that gRPC servers take by default.
@@ -58,12 +58,12 @@ pub fn resolve(
         traces: merge.destination(Signal::Traces)?.map(|to| traces(file, &environment, to)),
         logs: merge.destination(Signal::Logs)?.map(|destination| LogsSettings {
             destination,
-            max_age: file.logs.max_age.map_or(LOGS_MAX_AGE, |span| span.get()),
+            max_age: file.logs.max_age.map_or(LOGS_MAX_AGE, Span::get),
         }),
         resource: resource(file, &environment),
         own_logs: file.own.logs,
         own_traces: file.own.traces,
-        shutdown_timeout: file.shutdown_timeout.map_or(SHUTDOWN_TIMEOUT, |span| span.get()),
+        shutdown_timeout: file.shutdown_timeout.map_or(SHUTDOWN_TIMEOUT, Span::get),
     };
     merge.unused_tls(&settings)?;
     let Merge { mut warnings, enabled, .. } = merge;
@@ -298,9 +298,9 @@ impl Place {
 
 fn metrics(file: &Otlp, environment: &Environment, destination: Destination) -> MetricsSettings {
     let said = &file.metrics;
-    let interval = said.interval.map(|span| span.get()).or(environment.interval);
+    let interval = said.interval.map(Span::get).or(environment.interval);
     let interval = interval.unwrap_or(INTERVAL);
-    let timeout = said.export_timeout.map(|span| span.get()).or(environment.export_timeout);
+    let timeout = said.export_timeout.map(Span::get).or(environment.export_timeout);
     MetricsSettings {
         destination,
         interval,
@@ -318,11 +318,11 @@ fn traces(file: &Otlp, environment: &Environment, destination: Destination) -> T
     let nothing = said.sampling.ratio.is_none() && environment.ratio == Some(0.0);
     TracesSettings {
         destination,
-        max_age: said.max_age.map_or(TRACES_MAX_AGE, |span| span.get()),
+        max_age: said.max_age.map_or(TRACES_MAX_AGE, Span::get),
         sampling: Sampling {
             ratio: said.sampling.ratio.or(environment.ratio).unwrap_or(1.0),
             keep_failed: said.sampling.keep_failed.unwrap_or(!nothing),
-            keep_longer_than: said.sampling.keep_longer_than.map(|span| span.get()),
+            keep_longer_than: said.sampling.keep_longer_than.map(Span::get),
         },
         tasks_per_stage: said.tasks_per_stage.unwrap_or(TASKS_PER_STAGE),
         spans_per_trace: said.spans_per_trace.unwrap_or(SPANS_PER_TRACE),

@@ -10,7 +10,7 @@ use crate::metrics::{RunView, label};
 use crate::report::privacy::redacted;
 
 /// Its name where the operator gives none.
-const SERVICE_NAME: &str = "spark-exporter";
+pub(super) const SERVICE_NAME: &str = "spark-exporter";
 /// Characters of an attribute, at most.
 const TEXT_LENGTH: usize = 1_024;
 /// Beginnings of attributes that describe one process and where it runs.

@@ -400,6 +400,22 @@ catalogue! {
         "Size of the store: its file or tables, or what its runs take in memory, as of the last look";
     StorageForgotten, "spark_exporter_storage_runs_forgotten_total", "spark_exporter.storage.runs_forgotten", Counter, Things("{run}"), Daemon, [], 1, Experimental,
         "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
+    OtlpRequests, "spark_exporter_otlp_requests_total", "spark_exporter.otlp.requests", Counter, Things("{request}"), Daemon, ["signal", "outcome"], 9, Stable,
+        "Requests by OTLP by what became of them: accepted, refused (never to be taken: lost) or given_up (not taken in time: what is sent next makes up for it); signals that are not sent have no series";
+    OtlpAttemptFailures, "spark_exporter_otlp_attempt_failures_total", "spark_exporter.otlp.attempt_failures", Counter, Things("{attempt}"), Daemon, ["signal", "reason"], 21, Experimental,
+        "Attempts to send by OTLP that failed, by reason; a request is tried again until it is taken, refused or given up";
+    OtlpSent, "spark_exporter_otlp_items_sent_total", "spark_exporter.otlp.items_sent", Counter, Things("{item}"), Daemon, ["signal"], 3, Stable,
+        "Data points, spans or log records that the OTLP back end took";
+    OtlpRejected, "spark_exporter_otlp_items_rejected_total", "spark_exporter.otlp.items_rejected", Counter, Things("{item}"), Daemon, ["signal"], 3, Stable,
+        "Data points, spans or log records that the OTLP back end left out of requests it took (partial success)";
+    OtlpFailed, "spark_exporter_otlp_items_failed_total", "spark_exporter.otlp.items_failed", Counter, Things("{item}"), Daemon, ["signal", "reason"], 21, Stable,
+        "Data points, spans or log records of requests that the OTLP back end refused, by reason: lost";
+    OtlpDropped, "spark_exporter_otlp_items_dropped_total", "spark_exporter.otlp.items_dropped", Counter, Things("{item}"), Daemon, ["signal", "reason"], 6, Experimental,
+        "What was never sent by OTLP, by reason: backlog (runs that waited beyond the room for them) or spans_limit (spans of a trace beyond otlp.traces.spans_per_trace)";
+    OtlpBytes, "spark_exporter_otlp_request_bytes_total", "spark_exporter.otlp.request", Counter, Bytes, Daemon, ["signal"], 3, Experimental,
+        "Bytes of requests that the OTLP back end took, before compression";
+    OtlpSuccessTime, "spark_exporter_otlp_last_success_timestamp_seconds", "spark_exporter.otlp.last_success_timestamp", Gauge, Seconds, Daemon, ["signal"], 3, Stable,
+        "When the OTLP back end last took a request, in seconds since the epoch; absent before the first";
     NamesOverflowed, "spark_exporter_app_names_overflowed_total", "spark_exporter.app_names_overflowed", Counter, Things("{run}"), Daemon, [], 1, Stable,
         "Runs added up under app_name _other, since there were as many names as limits.app_names allows";
     SeriesDropped, "spark_exporter_series_dropped_total", "spark_exporter.series_dropped", Counter, Things("{series}"), Daemon, ["reason"], 9, Stable,

@@ -7,6 +7,7 @@
 //! information or query, messages without header values.
 
 mod logs;
+mod otlp;
 mod runs;
 mod settings;
 mod sources;
@@ -14,6 +15,7 @@ mod storage;
 mod web;
 
 pub use logs::*;
+pub use otlp::*;
 pub use runs::*;
 pub use settings::*;
 pub use sources::*;

@@ -1,13 +1,28 @@
-//! Gets requests to a back end: over HTTP or gRPC, with what the
-//! specification says of tries again.
+//! Gets requests to a back end: over HTTP ([`http`]) or gRPC ([`grpc`]), with
+//! what the specification says of tries again ([`retry`]), of answers
+//! ([`answer`]) and of credentials ([`headers`]). Certificates and files of
+//! headers that are rotated are taken without a restart ([`renewed`]).
+//!
+//! Nothing is queued here: [`Sender::send`] ends when the request is taken,
+//! refused or out of time, whatever the other side does, and at once when its
+//! future is dropped.
 
-use std::sync::Arc;
+mod answer;
+mod codec;
+mod grpc;
+mod headers;
+mod http;
+mod renewed;
+mod retry;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod words;
 
 use bytes::Bytes;
-use tokio::time::Instant;
 
-use crate::config::otlp::{Destination, Signal};
-use crate::telemetry::Telemetry;
+pub use sender::{Sender, SenderError};
 
 /// One encoded `Export*ServiceRequest`.
 #[derive(Debug, Clone)]
@@ -29,63 +44,9 @@ pub enum Sent {
     GivenUp,
 }
 
-/// Why nothing can be sent at all.
-#[derive(Debug, thiserror::Error)]
-pub enum SenderError {
-    #[error("{0}")]
-    Unusable(String),
-}
+/// Who asks, as the specification wants it told.
+const USER_AGENT: &str =
+    concat!("OTel-OTLP-Exporter-spark-exporter/", env!("CARGO_PKG_VERSION"), " (Rust)");
 
-/// The way of one signal to its back end.
-#[derive(Debug)]
-pub struct Sender {
-    signal: Signal,
-    destination: Destination,
-    client: reqwest::Client,
-    telemetry: Arc<Telemetry>,
-}
-
-impl Sender {
-    pub fn new(
-        signal: Signal,
-        destination: &Destination,
-        telemetry: Arc<Telemetry>,
-    ) -> Result<Self, SenderError> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(destination.timeout)
-            .build()
-            .map_err(|error| SenderError::Unusable(format!("no HTTP client: {error}")))?;
-        Ok(Self { signal, destination: destination.clone(), client, telemetry })
-    }
-
-    pub fn signal(&self) -> Signal {
-        self.signal
-    }
-
-    /// The most that [`Request::body`] may have.
-    pub fn request_size(&self) -> usize {
-        self.destination.request_size
-    }
-
-    /// Sends, and again where the specification says so, until then at most.
-    pub async fn send(&self, request: &Request, until: Instant) -> Sent {
-        let _ = &self.telemetry;
-        let mut outgoing = self
-            .client
-            .post(&self.destination.endpoint)
-            .header(http::header::CONTENT_TYPE, "application/x-protobuf")
-            .body(request.body.clone());
-        for (name, value) in &self.destination.headers {
-            outgoing = outgoing.header(name, value.expose());
-        }
-        let Ok(Ok(answer)) = tokio::time::timeout_at(until, outgoing.send()).await else {
-            return Sent::GivenUp;
-        };
-        match answer.status().as_u16() {
-            200..300 => Sent::Accepted { rejected: 0 },
-            429 | 502 | 503 | 504 => Sent::GivenUp,
-            _ => Sent::Refused,
-        }
-    }
-}
+/// The largest answer that is read, decompressed.
+const ANSWER_SIZE: usize = 4 << 20;
