@@ -1,9 +1,11 @@
 //! A finding as attributes: the same on spans and in log records.
 
+use std::borrow::Cow;
+
 use opentelemetry::KeyValue;
 
 use super::text;
-use crate::diagnose::{Evidence, Finding, FindingKind, Subject};
+use crate::diagnose::{Evidence, Finding, FindingKind, Subject, Unit};
 use crate::model::StageId;
 
 /// The name of the event, and of the event that a record tells of.
@@ -36,10 +38,10 @@ pub(super) fn attributes(finding: &Finding) -> (Vec<KeyValue>, u32) {
     subject(&finding.subject, &mut all);
     let impact = finding.impact;
     if let Some(wall) = impact.wall {
-        all.push(KeyValue::new("spark.finding_wall", wall.as_secs_f64()));
+        all.push(KeyValue::new("spark.finding.wall_seconds", wall.as_secs_f64()));
     }
     if let Some(core) = impact.core {
-        all.push(KeyValue::new("spark.finding_core", core.as_secs_f64()));
+        all.push(KeyValue::new("spark.finding.core_seconds", core.as_secs_f64()));
     }
     if impact.estimated {
         all.push(KeyValue::new("spark.finding.estimated", true));
@@ -69,12 +71,24 @@ fn evidence(evidence: &[Evidence], all: &mut Vec<KeyValue>) -> u32 {
             continue;
         }
         names.push(one.name);
-        all.push(KeyValue::new(format!("spark.finding.evidence.{}", one.name), one.value));
+        let name = with_unit(one.name, one.unit);
+        all.push(KeyValue::new(format!("spark.finding.evidence.{name}"), one.value));
         if let Some(threshold) = one.threshold {
-            all.push(KeyValue::new(format!("spark.finding.threshold.{}", one.name), threshold));
+            all.push(KeyValue::new(format!("spark.finding.threshold.{name}"), threshold));
         }
     }
     dropped
+}
+
+/// Attributes have no unit but in their name.
+fn with_unit(name: &str, unit: Unit) -> Cow<'_, str> {
+    let word = match unit {
+        Unit::Seconds => "_seconds",
+        Unit::Bytes => "_bytes",
+        Unit::BytesPerSecond => "_bytes_per_second",
+        Unit::Ratio | Unit::Count => "",
+    };
+    if name.ends_with(word) { name.into() } else { format!("{name}{word}").into() }
 }
 
 /// What it is about, by the names that spans have too.

@@ -7,7 +7,7 @@ use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
 use opentelemetry_proto::transform::common::tonic::Attributes;
 
 use super::subject::words;
-use crate::diagnose::{Finding, Severity, Subject, Unit};
+use crate::diagnose::{Finding, Severity, Subject};
 use crate::expose::otlp::finding::{
     self, CAUSE, EVENT, HEADLINE, RULE, SEVERITY, STATE, attributes, headline,
 };
@@ -46,15 +46,6 @@ pub(super) fn found(
     // The body says it.
     all.retain(|attribute| attribute.key.as_str() != HEADLINE);
     all.insert(0, KeyValue::new(STATE, state));
-    for evidence in &finding.evidence {
-        let key = format!("spark.finding.unit.{}", evidence.name);
-        let told = format!("spark.finding.evidence.{}", evidence.name);
-        let is = |attribute: &KeyValue, key: &str| attribute.key.as_str() == key;
-        let is_told = all.iter().any(|attribute| is(attribute, &told));
-        if is_told && !all.iter().any(|attribute| is(attribute, &key)) {
-            all.push(KeyValue::new(key, unit(evidence.unit)));
-        }
-    }
     let mut record = record(number, text, headline(finding), all, time, observed, span);
     record.dropped_attributes_count = dropped;
     record
@@ -77,16 +68,6 @@ pub(super) fn cleared(
     finding::subject(subject, &mut all);
     let body = short(&format!("{} is not found any more: {}", said.rule, words(subject)), 600);
     record(SeverityNumber::Info, "INFO", body, all, time, observed, span)
-}
-
-/// By UCUM, as metrics have it.
-fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Seconds => "s",
-        Unit::Bytes => "By",
-        Unit::BytesPerSecond => "By/s",
-        Unit::Ratio | Unit::Count => "1",
-    }
 }
 
 fn record(
