@@ -12,14 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::store::StoreFlags;
 use super::{Common, Outcome};
+use crate::config::otlp::{OtlpSettings, Resolved, resolve};
 use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Size, Span};
+use crate::expose::otlp::{Moment, Own, Senders, instance};
 use crate::expose::{self, ExposeState};
 use crate::fetch::Spool;
-use crate::metrics;
+use crate::metrics::{self, RunView};
+use crate::model::TraceId;
 use crate::report::Texts;
 use crate::store;
 use crate::telemetry::Telemetry;
-use crate::telemetry::events::{SeriesDropped, ShutdownStarted};
+use crate::telemetry::events::{SeriesDropped, SettingIgnored, ShutdownStarted};
 use crate::telemetry::logging::{self, LogFormat};
 use crate::watch::{Publication, Watcher};
 
@@ -66,14 +69,27 @@ pub struct Serve {
 impl Serve {
     /// Watches and serves until SIGTERM or SIGINT.
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        logging::init(&self.log_level, self.log_format, Vec::new())?;
         let telemetry = Arc::new(Telemetry::new(Timestamp::now()));
         let config = self.settings()?;
+        let Resolved { settings: otlp, warnings } =
+            resolve(&config.otlp, &|name| std::env::var_os(name)).map_err(anyhow::Error::msg)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .context("cannot start the asynchronous runtime")?;
-        runtime.block_on(serve(&self.listen_address, config, telemetry))?;
+        runtime.block_on(async {
+            let listener = listen(&self.listen_address).await?;
+            let instance = instance(listener.local_addr().context("cannot listen")?);
+            let own = Own::new(&otlp, &instance, &telemetry)?;
+            logging::init(&self.log_level, self.log_format, own.listeners(&self.log_level)?)?;
+            for warning in warnings {
+                SettingIgnored { message: warning }.emit(&telemetry);
+            }
+            let served = serve(listener, config, &otlp, &instance, telemetry).await;
+            let within = otlp.shutdown_timeout;
+            let last = tokio::task::spawn_blocking(move || own.end(within)).await;
+            served.and(last.context("cannot end the daemon's own telemetry"))
+        })?;
         // A log that is being parsed must not hold up the end.
         runtime.shutdown_background();
         Ok(Outcome::Good)
@@ -134,22 +150,37 @@ pub(super) fn parsed<T: FromStr<Err = String>>(
     texts.iter().map(parse).collect()
 }
 
-async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyhow::Result<()> {
-    let listener = listen(address).await?;
+async fn serve(
+    listener: TcpListener,
+    config: Config,
+    otlp: &OtlpSettings,
+    instance: &str,
+    telemetry: Arc<Telemetry>,
+) -> anyhow::Result<()> {
     let limits = config.limits.clone();
     let texts = if config.web.show_sql { Texts::Shown } else { Texts::Hidden };
     let state = ExposeState::new(Arc::clone(&telemetry), &limits, Timestamp::now());
     let state = Arc::new(state.showing(texts));
-    let publish = publisher(Arc::clone(&state), Arc::clone(&telemetry), limits);
 
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
     let open = {
         let (storage, names) = (config.storage.clone(), config.limits.app_names);
         let runtime = Handle::current();
         move || store::open(&storage, names, &runtime)
     };
     let watcher = Watcher::new(config, Arc::clone(&telemetry), open);
+    let senders = Senders::new(otlp, instance, &limits, texts, watcher.clone(), &telemetry)?;
+    let (moments, feed) = tokio::sync::watch::channel(None);
+    let publish = Publisher {
+        state: Arc::clone(&state),
+        telemetry: Arc::clone(&telemetry),
+        limits,
+        traced: otlp.traces.is_some(),
+        moments,
+    };
+    let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
+    let sending = tokio::spawn(senders.run(feed, stop.clone()));
+    let publish = move |publication| publish.publish(publication);
     let mut watching = tokio::spawn(watcher.run(stop.clone(), publish));
     let ended = tokio::select! {
         signal = stop_signal() => {
@@ -161,26 +192,39 @@ async fn serve(address: &str, config: Config, telemetry: Arc<Telemetry>) -> anyh
     };
     stop.cancel();
     serving.await.context("the web server failed")?;
+    sending.await.context("what sends by OTLP failed")?;
     ended.context("the watcher failed")?.context("cannot talk to the sources")
 }
 
-/// Makes what is served of what the watcher holds.
-fn publisher(
+/// Makes what is served and sent of what the watcher holds.
+struct Publisher {
     state: Arc<ExposeState>,
     telemetry: Arc<Telemetry>,
     limits: Limits,
-) -> impl Fn(Publication) + Send + Sync {
-    move |publication| {
+    /// Whether traces are sent.
+    traced: bool,
+    moments: tokio::sync::watch::Sender<Option<Arc<Moment>>>,
+}
+
+impl Publisher {
+    fn publish(&self, publication: Publication) {
         let now = Timestamp::now();
-        let Publication { runs, names, .. } = &publication;
-        let snapshot = metrics::build(runs, names, &telemetry.snapshot(), &limits, now);
+        let Publication { mut runs, names, ready } = publication;
+        if self.traced {
+            for view in &mut runs {
+                view.trace_id = Some(TraceId::of(&view.application));
+            }
+        }
+        let snapshot = metrics::build(&runs, &names, &self.telemetry.snapshot(), &self.limits, now);
         for (reason, count) in snapshot.dropped() {
-            SeriesDropped { reason, count: *count }.emit(&telemetry);
+            SeriesDropped { reason, count: *count }.emit(&self.telemetry);
         }
-        state.publish(snapshot, publication.runs, now);
-        if publication.ready {
-            state.set_ready();
+        let (snapshot, runs) = (Arc::new(snapshot), Arc::<[RunView]>::from(runs));
+        self.state.publish(Arc::clone(&snapshot), Arc::clone(&runs), now);
+        if ready {
+            self.state.set_ready();
         }
+        self.moments.send_replace(Some(Arc::new(Moment { snapshot, runs, ready, at: now })));
     }
 }
 

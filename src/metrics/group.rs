@@ -3,6 +3,7 @@
 //! an exposition as a whole or not at all.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroI64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,16 +19,24 @@ use super::snapshot::Family;
 pub(super) struct Group {
     /// Values of the labels of its scope.
     labels: Arc<[Text]>,
-    series: Vec<(Id, Extra, Value)>,
+    series: Vec<(Id, Sample)>,
+    /// Since when those count that come next.
+    since_ms: Option<NonZeroI64>,
 }
 
 impl Group {
     pub(super) fn new(labels: Arc<[Text]>) -> Self {
-        Self { labels, series: Vec::new() }
+        Self { labels, series: Vec::new(), since_ms: None }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.series.iter().map(|(_, _, value)| value.series()).sum()
+        self.series.iter().map(|(_, sample)| sample.value.series()).sum()
+    }
+
+    /// The series that are added from now on count since then; milliseconds
+    /// since the epoch.
+    pub(super) fn since(&mut self, ms: i64) {
+        self.since_ms = NonZeroI64::new(ms);
     }
 
     /// Adds a series, unless the value is missing or no finite number.
@@ -46,7 +55,8 @@ impl Group {
             Told::Histogram(histogram) => Value::Histogram(Arc::new(histogram)),
             Told::Number(_) | Told::Nothing => return,
         };
-        self.series.push((id, extra, value));
+        let labels = Arc::clone(&self.labels);
+        self.series.push((id, Sample { labels, extra, value, since_ms: self.since_ms }));
     }
 }
 
@@ -145,9 +155,8 @@ impl Builder {
 
     /// Adds a group for which room was reserved.
     pub(super) fn add(&mut self, group: Group) {
-        for (id, extra, value) in group.series {
-            let labels = Arc::clone(&group.labels);
-            self.families[id as usize].samples.push(Sample { labels, extra, value });
+        for (id, sample) in group.series {
+            self.families[id as usize].samples.push(sample);
         }
     }
 

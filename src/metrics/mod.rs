@@ -5,6 +5,7 @@
 pub mod catalogue;
 mod daemon;
 mod executor;
+mod exemplar;
 mod finding;
 mod group;
 pub mod label;
@@ -18,5 +19,5 @@ mod stage;
 mod streaming;
 
 pub use name::{NameView, SuccessDue, app_name};
-pub use sample::{Extra, Histogram, Sample, Value};
-pub use snapshot::{Family, RunView, Snapshot, build};
+pub use sample::{Exemplar, Extra, Histogram, Sample, Value};
+pub use snapshot::{Family, RunView, ShownRun, Snapshot, build};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::catalogue::Id;
+use super::exemplar::Exemplars;
 use super::group::Group;
 use super::label::{self, Text};
 use super::sample::{Extra, Histogram};
@@ -77,7 +78,11 @@ pub fn app_name(name: &str, names: &Names, limits: &Limits) -> Arc<str> {
 /// The series of each name, those with the latest run first. Names that are
 /// equal once cut cannot both be shown: of the second sort there is only how
 /// many series they would have.
-pub(super) fn groups(names: &[NameView], limits: &Limits) -> (Vec<Group>, usize) {
+pub(super) fn groups(
+    names: &[NameView],
+    exemplars: &Exemplars<'_>,
+    limits: &Limits,
+) -> (Vec<Group>, usize) {
     let mut views: Vec<&NameView> = names.iter().collect();
     // What is added up of many names is not left out for one of them.
     views.sort_by_key(|view| {
@@ -92,7 +97,7 @@ pub(super) fn groups(names: &[NameView], limits: &Limits) -> (Vec<Group>, usize)
             Text::clean(&view.name.cluster, limits.label_length),
             Text::clean(&view.name.app_name, limits.label_length),
         ]);
-        let group = group(view, &labels, limits);
+        let group = group(view, exemplars, &labels, limits);
         if seen.insert(labels) {
             groups.push(group);
         } else {
@@ -102,9 +107,15 @@ pub(super) fn groups(names: &[NameView], limits: &Limits) -> (Vec<Group>, usize)
     (groups, twice)
 }
 
-fn group(view: &NameView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
+fn group(
+    view: &NameView,
+    exemplars: &Exemplars<'_>,
+    labels: &Arc<[Text]>,
+    limits: &Limits,
+) -> Group {
     let mut group = Group::new(Arc::clone(labels));
     let totals = &view.totals;
+    group.since(totals.since_ms);
     for (outcome, runs) in OUTCOMES.into_iter().zip(totals.runs) {
         group.add_for(Id::NameRuns, outcome.as_str(), runs);
     }
@@ -114,6 +125,11 @@ fn group(view: &NameView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
             bounds: &DURATION_BOUNDS,
             counts: totals.durations.to_vec(),
             sum: Duration::from_millis(totals.duration_sum_ms).as_secs_f64(),
+            exemplars: exemplars.of_name(
+                &view.name.cluster,
+                &view.name.app_name,
+                &totals.durations,
+            ),
         },
     );
     amounts(&mut group, view, limits);
@@ -122,6 +138,7 @@ fn group(view: &NameView, labels: &Arc<[Text]>, limits: &Limits) -> Group {
         // Another version's: its counter goes on all the same.
         let other = || Extra::Many(Arc::new([Text::clean(rule, limits.label_length)]));
         let label = known.map_or_else(other, |known| Extra::One(known.as_str()));
+        group.since(total.since_ms);
         group.with(Id::NameFindings, label, total.runs);
     }
     let at = |ms: i64| ms as f64 / 1_000.0;

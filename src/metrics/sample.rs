@@ -1,8 +1,12 @@
 //! One series and its value; a histogram is one sample and many series.
 
+use std::num::NonZeroI64;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::label::Text;
+use crate::model::{SpanId, TraceId};
 
 /// Values of a metric's own labels, beside those of its scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,6 +54,19 @@ pub struct Histogram {
     pub counts: Vec<u64>,
     /// Of all values.
     pub sum: f64,
+    /// The latest of some buckets, ascending by value; none where no traces
+    /// are sent.
+    pub exemplars: Vec<Exemplar>,
+}
+
+/// One of the values that were counted, and the trace that shows where it
+/// comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exemplar {
+    pub value: f64,
+    pub at: Timestamp,
+    pub trace_id: TraceId,
+    pub span_id: SpanId,
 }
 
 impl Histogram {
@@ -63,6 +80,11 @@ impl Histogram {
         let bounds = self.bounds.iter().copied().chain([f64::INFINITY]);
         bounds.zip(self.counts.iter().copied())
     }
+
+    /// The bucket that a value is counted in.
+    pub fn bucket_of(bounds: &[f64], value: f64) -> usize {
+        bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len())
+    }
 }
 
 /// One series and its value.
@@ -73,6 +95,9 @@ pub struct Sample {
     pub labels: Arc<[Text]>,
     pub extra: Extra,
     pub value: Value,
+    /// Of counters and histograms by name: since when they count, in
+    /// milliseconds since the epoch. The daemon's own count since its start.
+    pub since_ms: Option<NonZeroI64>,
 }
 
 impl Sample {

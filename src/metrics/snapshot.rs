@@ -17,6 +17,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::catalogue::{Id, Metric};
+use super::exemplar::Exemplars;
 use super::group::{Builder, Group};
 use super::label::Text;
 use super::name::{self, NameView};
@@ -63,6 +64,17 @@ impl Family {
 pub struct Snapshot {
     families: Vec<Family>,
     dropped: BTreeMap<&'static str, u64>,
+    runs: Vec<ShownRun>,
+}
+
+/// A run that has series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownRun {
+    /// Values of [`Scope::Run`](super::catalogue::Scope::Run)'s labels, which
+    /// all series of the run begin with.
+    pub labels: Arc<[Text]>,
+    /// Its place among the runs that the snapshot was built from.
+    pub place: usize,
 }
 
 impl Snapshot {
@@ -78,6 +90,11 @@ impl Snapshot {
 
     pub fn series(&self) -> usize {
         self.families.iter().map(Family::series).sum()
+    }
+
+    /// Runs that have series: those that run first, then the latest.
+    pub fn runs(&self) -> &[ShownRun] {
+        &self.runs
     }
 
     /// Series that this snapshot leaves out, by reason. It shows them already
@@ -116,19 +133,21 @@ pub fn build(
     builder.reserve(daemon::group(telemetry, &BTreeMap::new(), 0, limits, now).len());
 
     let mut kept = Vec::with_capacity(runs.len());
+    let mut shown = Vec::with_capacity(runs.len());
     for view in ordered(runs, limits) {
         let labels = run::labels(&view.application, limits);
         if !view.unique {
             let series = everything(&view, &labels, limits);
             builder.drop("duplicate_run", series);
         } else if builder.admit(run::group(&view, &labels, limits)) {
+            shown.push(ShownRun { labels: Arc::clone(&labels), place: view.place });
             kept.push((view, labels));
         } else {
             let series = parts(&view, &labels, limits);
             builder.drop("series_limit", series);
         }
     }
-    let (groups, twice) = name::groups(names, limits);
+    let (groups, twice) = name::groups(names, &Exemplars::of(runs), limits);
     builder.drop("duplicate_name", twice);
     for group in groups {
         builder.admit(group);
@@ -150,7 +169,7 @@ pub fn build(
     let own = daemon::group(telemetry, builder.dropped(), series, limits, now);
     builder.add(own);
     let (families, dropped) = builder.finish();
-    let snapshot = Snapshot { families, dropped };
+    let snapshot = Snapshot { families, dropped, runs: shown };
     debug_assert!(
         snapshot.duplicate().is_none(),
         "the same series twice: {:?}",
@@ -170,6 +189,8 @@ pub(super) struct Part {
 
 struct Ordered<'a> {
     view: &'a RunView,
+    /// Among the runs as they were given.
+    place: usize,
     /// Whether no run before it has the same labels.
     unique: bool,
 }
@@ -185,8 +206,8 @@ impl std::ops::Deref for Ordered<'_> {
 /// id started again, or ids equal once cut) cannot both be shown: the first
 /// in this order is.
 fn ordered<'a>(runs: &'a [RunView], limits: &Limits) -> Vec<Ordered<'a>> {
-    let mut views: Vec<&RunView> = runs.iter().collect();
-    views.sort_by(|a, b| {
+    let mut views: Vec<(usize, &RunView)> = runs.iter().enumerate().collect();
+    views.sort_by(|(_, a), (_, b)| {
         let key = |view: &RunView| {
             let application = &view.application;
             (application.state == State::Running, application.end, application.start)
@@ -196,7 +217,10 @@ fn ordered<'a>(runs: &'a [RunView], limits: &Limits) -> Vec<Ordered<'a>> {
     let mut seen = HashSet::with_capacity(views.len());
     views
         .into_iter()
-        .map(|view| Ordered { view, unique: seen.insert(run::labels(&view.application, limits)) })
+        .map(|(place, view)| {
+            let unique = seen.insert(run::labels(&view.application, limits));
+            Ordered { view, place, unique }
+        })
         .collect()
 }
 

@@ -47,4 +47,5 @@ pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,
 };
 pub use task::{Task, TaskMetrics, TaskStatus};
+pub(crate) use trace::hash_of;
 pub use trace::{SpanId, SpanOf, TraceContext, TraceId};

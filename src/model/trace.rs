@@ -69,6 +69,11 @@ impl SpanId {
     }
 }
 
+/// Of a name in parts, where 64 bits are enough.
+pub(crate) fn hash_of(parts: &[&str]) -> u64 {
+    hash(parts) as u64
+}
+
 fn hash(parts: &[&str]) -> u128 {
     let mut bytes = Vec::with_capacity(128);
     for part in parts {

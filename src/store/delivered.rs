@@ -129,6 +129,7 @@ impl SentSpans {
         self.stages.add(&other.stages);
         self.retries.extend(&other.retries);
         self.spans = self.spans.saturating_add(other.spans);
+        self.told(&other.findings.iter().copied().collect::<Vec<_>>());
     }
 }
 

@@ -38,7 +38,7 @@ pub use delivered::{
 };
 pub use error::StoreError;
 pub use open::{open, open_unchanged};
-pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun};
+pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun, ended_well};
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
 use crate::model::RunId;

@@ -180,7 +180,7 @@ impl StoredRun {
 
 /// Spark 3 writes no exit code: there a run whose end nothing speaks against
 /// is taken to have ended well.
-fn ended_well(application: &Application) -> bool {
+pub fn ended_well(application: &Application) -> bool {
     match application.state {
         State::Succeeded => true,
         State::Unknown => !application.jobs.iter().any(|job| application.died_with(job)),

@@ -11,6 +11,7 @@
 
 mod history;
 mod rhythm;
+mod sent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,8 +26,8 @@ use super::registry::{Registry, locked};
 use crate::config::{Config, Within};
 use crate::metrics::NameView;
 use crate::store::{
-    LogSeen, NameKey, OVERFLOW_NAME, Recorded, RunKey, RunRecord, SETTLED_AFTER, Store, StoreError,
-    StoredRun, Totals, is_better,
+    LogSeen, NameKey, News, OVERFLOW_NAME, Recorded, RunKey, RunRecord, SETTLED_AFTER, Store,
+    StoreError, StoredRun, Totals, is_better,
 };
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{
@@ -57,6 +58,8 @@ pub(super) struct Memory {
     /// Held while it is opened, which may take long.
     opening: Mutex<()>,
     generation: AtomicU64,
+    /// Held while what was sent is looked for or noted.
+    sent_order: Mutex<()>,
     clock: Clock,
 }
 
@@ -70,6 +73,8 @@ struct Inner {
     pending: BTreeMap<RunKey, StoredRun>,
     /// Whether runs were left out of `pending`.
     overflowed: bool,
+    /// What was sent of runs and is not noted in the store yet.
+    sent: BTreeMap<RunKey, News>,
     totals: BTreeMap<NameKey, Totals>,
     refreshed: Option<Instant>,
     tidied: Option<Instant>,
@@ -119,6 +124,7 @@ impl Memory {
             inner: Mutex::default(),
             opening: Mutex::default(),
             generation: AtomicU64::new(0),
+            sent_order: Mutex::default(),
             clock: Clock { started: Timestamp::now(), since: Instant::now() },
         }
     }
@@ -259,6 +265,7 @@ impl Memory {
         registry: &Mutex<Registry>,
         begun: Instant,
     ) -> Result<bool, StoreError> {
+        self.write_sent(store, begun)?;
         let written = self.write(store, begun)?;
         self.tidy(store, registry)?;
         self.measure(store)?;

@@ -17,6 +17,7 @@ mod source;
 #[cfg(test)]
 mod property_tests;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -38,7 +39,7 @@ use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
 use crate::model::{Application, State};
-use crate::store::{LogSeen, RunKey, Store, StoreError, StoredRun};
+use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
     IdentityCollision, ThresholdsSet,
@@ -315,6 +316,23 @@ impl Watcher {
     fn first_cycle_ended(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watcher").field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+/// In the store that the daemon keeps its runs in.
+impl Deliveries for Watcher {
+    fn find(&self, key: &RunKey) -> Found {
+        self.memory.sent_of(key)
+    }
+
+    fn add(&self, key: &RunKey, news: News) {
+        self.memory.add_sent(key, news);
     }
 }
 

@@ -165,7 +165,10 @@ async fn both_read_the_same(protocol: &str, compression: &str) {
     let written = written(&collector.received());
     for (row, times) in &decoded {
         let theirs = written.get(row).copied().unwrap_or_default();
-        assert_eq!(*times, theirs, "decoded {times} times, the Collector has it {theirs} times: {row}");
+        assert_eq!(
+            *times, theirs,
+            "decoded {times} times, the Collector has it {theirs} times: {row}"
+        );
     }
     assert_eq!(decoded.len(), written.len(), "the Collector has what nobody sent");
     assert!(items > 2_000, "{items} items are few");

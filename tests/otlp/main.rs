@@ -9,9 +9,16 @@
 mod common;
 
 mod collector;
+mod log;
 mod received;
 mod scraped;
 mod tap;
 mod world;
 
+mod decoder;
+mod faults;
 mod metrics;
+mod own;
+mod page;
+mod records;
+mod traces;

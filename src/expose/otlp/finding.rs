@@ -1,164 +1,125 @@
-//! A finding as attributes, the same ones on the event of a span and on a log
-//! record.
-//!
-//! Texts are cut, and what looks like a secret is cut out of them. Of texts of
-//! users a finding has none: its lines are made by the rules.
+//! A finding as attributes: the same on spans and in log records.
 
-use jiff::Timestamp;
-use opentelemetry::{KeyValue, StringValue, Value};
+use std::borrow::Cow;
 
-use crate::diagnose::{Finding, FindingKind, Subject, Unit};
-use crate::model::{Application, SqlExecution, Stage, StageId};
-use crate::report::privacy::plain;
+use opentelemetry::KeyValue;
 
-/// Of the event and of the record.
+use super::text;
+use crate::diagnose::{Evidence, Finding, FindingKind, Subject, Unit};
+use crate::model::StageId;
+
+/// The name of the event, and of the event that a record tells of.
 pub(super) const EVENT: &str = "spark.finding";
-/// The one line with its numbers: an attribute of the event, the body of the
-/// record.
-pub(super) const HEADLINE: &str = "spark.finding.headline";
-/// `new`, `changed` or `cleared`: of records only.
-pub(super) const STATE: &str = "spark.finding.state";
+
 pub(super) const RULE: &str = "spark.finding.rule";
 pub(super) const CAUSE: &str = "spark.finding.cause";
 pub(super) const SEVERITY: &str = "spark.finding.severity";
+/// Of records, where it is the body, this is no attribute.
+pub(super) const HEADLINE: &str = "spark.finding.headline";
+/// Of records only: `new`, `changed` or `cleared`.
+pub(super) const STATE: &str = "spark.finding.state";
 
-/// The most characters of one text.
-const TEXT: usize = 1_000;
-/// The most pieces of evidence: rules have fewer than ten.
-const EVIDENCE: usize = 20;
+/// Evidence of one finding that is told; the rest is counted.
+const MOST_EVIDENCE: usize = 16;
 
-/// Everything but its headline.
-pub(super) fn attributes(finding: &Finding) -> Vec<KeyValue> {
+/// Attributes of a finding, and how many were left out. Texts are cut and
+/// without what looks like a secret; none of them is a user's.
+pub(super) fn attributes(finding: &Finding) -> (Vec<KeyValue>, u32) {
     let mut all = vec![
         KeyValue::new(RULE, finding.rule.as_str()),
         KeyValue::new(SEVERITY, finding.severity.as_str()),
         KeyValue::new("spark.finding.kind", kind(finding.kind)),
         KeyValue::new("spark.finding.confidence", finding.confidence.as_str()),
+        KeyValue::new(HEADLINE, headline(finding)),
     ];
     if let Some(cause) = finding.cause {
         all.push(KeyValue::new(CAUSE, cause.as_str()));
     }
-    all.extend(subject(&finding.subject));
-    let impact = &finding.impact;
-    let seconds = [("spark.finding.wall", impact.wall), ("spark.finding.core", impact.core)];
-    for (key, time) in seconds {
-        // As the metrics of the same names: seconds.
-        all.extend(time.map(|time| KeyValue::new(key, time.as_secs_f64())));
+    subject(&finding.subject, &mut all);
+    let impact = finding.impact;
+    if let Some(wall) = impact.wall {
+        all.push(KeyValue::new("spark.finding.wall_seconds", wall.as_secs_f64()));
+    }
+    if let Some(core) = impact.core {
+        all.push(KeyValue::new("spark.finding.core_seconds", core.as_secs_f64()));
     }
     if impact.estimated {
         all.push(KeyValue::new("spark.finding.estimated", true));
     }
     if let Some(advice) = finding.advice.first() {
-        all.push(KeyValue::new("spark.finding.advice", cut(&advice.change)));
-    }
-    let mut seen = Vec::new();
-    for evidence in finding.evidence.iter().take(EVIDENCE) {
-        seen.push(evidence.name);
-        let name = match seen.iter().filter(|name| **name == evidence.name).count() {
-            1 => evidence.name.to_owned(),
-            nth => format!("{}_{nth}", evidence.name),
-        };
-        let mut add = |part: &str, value: Value| {
-            all.push(KeyValue::new(format!("spark.finding.evidence.{name}.{part}"), value));
-        };
-        add("value", Value::F64(evidence.value));
-        add("unit", StringValue::from(unit(evidence.unit)).into());
-        if let Some(threshold) = evidence.threshold {
-            add("threshold", Value::F64(threshold));
-        }
-        if !evidence.from.is_empty() {
-            add("from", StringValue::from(cut(&evidence.from)).into());
+        all.push(KeyValue::new("spark.finding.advice", text::short(&advice.change, 600)));
+        if let Some(when) = &advice.not_when {
+            all.push(KeyValue::new("spark.finding.advice_not_when", text::short(when, 400)));
         }
     }
-    all
+    let dropped = evidence(&finding.evidence, &mut all);
+    (all, dropped)
 }
 
 /// Its one line.
 pub(super) fn headline(finding: &Finding) -> String {
-    cut(&finding.headline)
+    text::short(&finding.headline, 600)
 }
 
-/// What it is about.
-pub(super) fn subject(subject: &Subject) -> Vec<KeyValue> {
-    let number = |key: &'static str, value: u64| {
-        KeyValue::new(key, i64::try_from(value).unwrap_or(i64::MAX))
+/// Each number by its name; of several of one name the first.
+fn evidence(evidence: &[Evidence], all: &mut Vec<KeyValue>) -> u32 {
+    let mut names: Vec<&str> = Vec::new();
+    let mut dropped = 0;
+    for one in evidence {
+        if names.len() >= MOST_EVIDENCE || names.contains(&one.name) {
+            dropped += 1;
+            continue;
+        }
+        names.push(one.name);
+        let name = with_unit(one.name, one.unit);
+        all.push(KeyValue::new(format!("spark.finding.evidence.{name}"), one.value));
+        if let Some(threshold) = one.threshold {
+            all.push(KeyValue::new(format!("spark.finding.threshold.{name}"), threshold));
+        }
+    }
+    dropped
+}
+
+/// Attributes have no unit but in their name.
+fn with_unit(name: &str, unit: Unit) -> Cow<'_, str> {
+    let word = match unit {
+        Unit::Seconds => "_seconds",
+        Unit::Bytes => "_bytes",
+        Unit::BytesPerSecond => "_bytes_per_second",
+        Unit::Ratio | Unit::Count => "",
     };
-    let mut all = vec![KeyValue::new("spark.finding.subject", subject.as_str())];
+    if name.ends_with(word) { name.into() } else { format!("{name}{word}").into() }
+}
+
+/// What it is about, by the names that spans have too.
+pub(super) fn subject(subject: &Subject, all: &mut Vec<KeyValue>) {
+    all.push(KeyValue::new("spark.finding.subject", subject.as_str()));
+    let mut number = |key: &'static str, id: u64| {
+        all.push(KeyValue::new(key, i64::try_from(id).unwrap_or(i64::MAX)));
+    };
     match subject {
         Subject::Application => {}
-        Subject::Job { job_id } => all.push(number("spark.job.id", (*job_id).into())),
+        Subject::Job { job_id } => number("spark.job.id", u64::from(*job_id)),
         Subject::Stage { stage_id, stage_attempt_id } => {
-            all.push(number("spark.stage.id", (*stage_id).into()));
-            all.push(number("spark.stage.attempt.id", (*stage_attempt_id).into()));
+            let id = StageId { stage: *stage_id, attempt: *stage_attempt_id };
+            number("spark.stage.id", u64::from(id.stage));
+            number("spark.stage.attempt.id", u64::from(id.attempt));
         }
-        Subject::Executor { executor_id } => {
-            all.push(KeyValue::new("spark.executor.id", cut(executor_id)));
-        }
-        Subject::Host { host } => all.push(KeyValue::new("host.name", cut(host))),
-        Subject::ConfigurationKey { key } => {
-            all.push(KeyValue::new("spark.configuration.key", cut(key)));
-        }
-        Subject::SqlExecution { sql_id } => all.push(number("spark.sql.execution.id", *sql_id)),
+        Subject::SqlExecution { sql_id } => number("spark.sql_execution.id", *sql_id),
         Subject::PlanNode { sql_id, node } => {
-            all.push(number("spark.sql.execution.id", *sql_id));
-            all.push(number("spark.sql.plan.node", (*node).into()));
-        }
-    }
-    all
-}
-
-/// When what it is about had ended, so that the finding was true at the
-/// latest; `None` while that goes on, or where the source does not tell.
-pub(super) fn ended(application: &Application, subject: &Subject) -> Option<Timestamp> {
-    match subject {
-        Subject::Application | Subject::Host { .. } | Subject::ConfigurationKey { .. } => {
-            application.end
-        }
-        Subject::Job { job_id } => {
-            let place = application.jobs.binary_search_by_key(job_id, |job| job.id).ok()?;
-            application.jobs[place].completed
-        }
-        Subject::Stage { stage_id, stage_attempt_id } => {
-            stage(application, StageId { stage: *stage_id, attempt: *stage_attempt_id })?.completed
+            number("spark.sql_execution.id", *sql_id);
+            number("spark.sql_execution.plan_node", u64::from(*node));
         }
         Subject::Executor { executor_id } => {
-            let found = application.executors.iter().find(|one| one.id == *executor_id);
-            found.and_then(|executor| executor.removed).or(application.end)
+            all.push(KeyValue::new("spark.executor.id", text::short(executor_id, 200)));
         }
-        Subject::SqlExecution { sql_id } | Subject::PlanNode { sql_id, .. } => {
-            execution(application, *sql_id)?.end
+        Subject::Host { host } => {
+            all.push(KeyValue::new("spark.executor.host", text::short(host, 200)));
         }
-    }
-}
-
-/// Whether the reading still has what it is about: of a long run, old parts
-/// are left out.
-pub(super) fn is_there(application: &Application, subject: &Subject) -> bool {
-    match subject {
-        Subject::Application | Subject::Host { .. } | Subject::ConfigurationKey { .. } => true,
-        Subject::Job { job_id } => {
-            application.jobs.binary_search_by_key(job_id, |job| job.id).is_ok()
-        }
-        Subject::Stage { stage_id, stage_attempt_id } => {
-            stage(application, StageId { stage: *stage_id, attempt: *stage_attempt_id }).is_some()
-        }
-        Subject::Executor { executor_id } => {
-            application.executors.iter().any(|executor| executor.id == *executor_id)
-        }
-        Subject::SqlExecution { sql_id } | Subject::PlanNode { sql_id, .. } => {
-            execution(application, *sql_id).is_some()
+        Subject::ConfigurationKey { key } => {
+            all.push(KeyValue::new("spark.finding.configuration_key", text::short(key, 200)));
         }
     }
-}
-
-fn stage(application: &Application, id: StageId) -> Option<&Stage> {
-    let place = application.stages.binary_search_by_key(&id, |stage| stage.id).ok()?;
-    application.stages.get(place)
-}
-
-fn execution(application: &Application, id: u64) -> Option<&SqlExecution> {
-    let all = application.sql.as_deref()?;
-    all.get(all.binary_search_by_key(&id, |execution| execution.id).ok()?)
 }
 
 fn kind(kind: FindingKind) -> &'static str {
@@ -166,23 +127,5 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Data => "data",
         FindingKind::Resources => "resources",
         FindingKind::Configuration => "configuration",
-    }
-}
-
-/// As UCUM writes it.
-fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Seconds => "s",
-        Unit::Bytes => "By",
-        Unit::BytesPerSecond => "By/s",
-        Unit::Ratio | Unit::Count => "1",
-    }
-}
-
-fn cut(text: &str) -> String {
-    let text = plain(text);
-    match text.char_indices().nth(TEXT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }

@@ -15,12 +15,19 @@
 
 pub mod deliver;
 mod finding;
+mod instance;
+mod own;
 pub mod points;
 pub mod records;
 mod resource;
 pub mod runs;
+mod senders;
 pub mod spans;
 mod text;
+
+pub use instance::instance;
+pub use own::Own;
+pub use senders::Senders;
 
 use std::sync::Arc;
 

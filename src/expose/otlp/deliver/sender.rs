@@ -111,8 +111,8 @@ impl Sender {
             );
             return self.failed(request, Sent::Refused, Reason::TooLarge, message);
         }
-        let not_before = self.state().not_before.filter(|at| *at > Instant::now());
-        if let Some(not_before) = not_before {
+        let not_before = self.state().not_before;
+        if let Some(not_before) = not_before.filter(|at| *at > Instant::now()) {
             if not_before >= until {
                 let message = "not sent: it asked to be left alone for longer".to_owned();
                 return self.failed(request, Sent::GivenUp, Reason::Unavailable, message);

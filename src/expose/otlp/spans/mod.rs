@@ -3,20 +3,42 @@
 //! to be sent now, [`requests`] encodes it, and the caller writes down
 //! ([`Done::put`]) what was taken.
 
+mod application;
+mod attributes;
+mod build;
+mod events;
+mod execution;
+mod forest;
+mod job;
+mod links;
+mod outcome;
+mod places;
 mod request;
+mod sampling;
+mod select;
+mod stage;
+mod task;
 
-use std::time::Duration;
+use std::collections::{BTreeSet, HashSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use opentelemetry_sdk::trace::SpanData;
 
 use crate::config::otlp::TracesSettings;
 use crate::metrics::RunView;
-use crate::model::StageId;
+use crate::model::{Source, StageId, State};
 use crate::report::Texts;
 use crate::store::SentSpans;
 
+use build::Builder;
+use forest::{Forest, Node};
+use select::Chosen;
+
+pub use places::Places;
 pub use request::{Batch, requests};
+
+/// How long after its end a part of a driver that is asked is waited with.
+const SETTLED: SignedDuration = SignedDuration::from_secs(90);
 
 /// What is to be sent of a run now.
 #[derive(Debug, Default)]
@@ -91,6 +113,14 @@ impl Done {
 
 /// What of a run has ended, is sampled and was not sent. `texts`: whether
 /// texts of users (descriptions of SQL, messages of errors) are shown.
+///
+/// - While a batch run goes on, parts go as they end, as long as the whole may
+///   still fit in `spans_per_trace`; the rest at its end, the costliest first.
+/// - Of a run that never ends each SQL execution (or job without one) goes
+///   whole when it has ended, in a trace of its own.
+/// - A part that was running when its application ended ends with it, and
+///   says so (`spark.end_observed`).
+/// - A run that is outside the ratio waits for what else may keep it.
 pub fn due(
     view: &RunView,
     sent: &SentSpans,
@@ -98,6 +128,91 @@ pub fn due(
     texts: Texts,
     now: Timestamp,
 ) -> Due {
-    let _ = (view, sent, settings, texts, now, Duration::ZERO);
-    Due::default()
+    let application = &*view.application;
+    let has_ended = application.state != State::Running;
+    let is_over = Due { parts: Vec::new(), is_last: true };
+    let Some(forest) = Forest::of(application, sent) else {
+        return Due { is_last: has_ended, ..Due::default() };
+    };
+    if sent.application || forest.nodes[0].end.is_some_and(|end| is_old(end, settings, now)) {
+        return is_over;
+    }
+    let findings = &view.diagnosis.findings;
+    let remarkable = events::remarkable(&forest, findings);
+    // The application's own tree last: its root says what became of the rest.
+    let trees = (1..forest.trees.len()).chain([0]);
+    let mut chosen: Vec<(usize, Chosen)> = Vec::new();
+    for tree in trees.filter(|tree| !forest.members[*tree].is_empty()) {
+        let ended = ended(&forest, tree, settings, now);
+        if ended.is_empty() || !sampling::is_in(&forest, tree, &settings.sampling) {
+            continue;
+        }
+        let before = if tree == 0 && forest.is_batch() { sent.spans } else { 0 };
+        chosen.extend(
+            select::choose(&forest, tree, &ended, &remarkable, before, settings)
+                .map(|chosen| (tree, chosen)),
+        );
+    }
+    let placed = events::place(&forest, findings, &chosen, sent);
+    let there = there(&forest, &chosen);
+    let builder = Builder { view, forest: &forest, placed: &placed, there: &there, texts };
+    let mut parts = Vec::new();
+    for (tree, chosen) in &chosen {
+        let from = parts.len();
+        if *tree == 0 {
+            parts.extend(chosen.nodes.iter().rev().map(|node| builder.part(*node, chosen)));
+        } else {
+            parts.extend(chosen.nodes.iter().map(|node| builder.part(*node, chosen)));
+        }
+        // What was left out is not asked about again.
+        if let Some(last) = parts[from..].last_mut() {
+            let ended = ended(&forest, *tree, settings, now);
+            let left = ended.difference(&chosen.nodes).map(|node| forest.nodes[*node].mark);
+            last.done.marks.extend(left);
+        }
+    }
+    Due { parts, is_last: has_ended }
+}
+
+/// Nodes of a tree that may go now.
+fn ended(
+    forest: &Forest<'_>,
+    tree: usize,
+    settings: &TracesSettings,
+    now: Timestamp,
+) -> BTreeSet<usize> {
+    let is_known = |node: &Node| {
+        node.end.is_some_and(|end| {
+            forest.has_ended() || is_settled(forest, end, now) && !is_old(end, settings, now)
+        })
+    };
+    let root = &forest.nodes[forest.trees[tree].root];
+    if tree != 0 && !root.sent && !is_known(root) {
+        return BTreeSet::new();
+    }
+    let nodes = forest.members[tree].iter().copied();
+    nodes.filter(|node| !forest.nodes[*node].sent && is_known(&forest.nodes[*node])).collect()
+}
+
+fn is_old(end: Timestamp, settings: &TracesSettings, now: Timestamp) -> bool {
+    SignedDuration::try_from(settings.max_age).is_ok_and(|age| now.duration_since(end) > age)
+}
+
+/// Of a driver's REST API lists are read one after the other: which SQL
+/// execution a job belongs to, and what the tasks of a stage did, is known
+/// some time after these have ended.
+fn is_settled(forest: &Forest<'_>, end: Timestamp, now: Timestamp) -> bool {
+    forest.application.source != Source::Driver || now.duration_since(end) >= SETTLED
+}
+
+/// Nodes that have a span, or will have.
+fn there(forest: &Forest<'_>, chosen: &[(usize, Chosen)]) -> HashSet<usize> {
+    let goes = chosen.iter().flat_map(|(_, chosen)| chosen.nodes.iter().copied());
+    let mut there: HashSet<usize> = goes.collect();
+    for (index, node) in forest.nodes.iter().enumerate() {
+        if node.sent || !forest.has_ended() && (node.end.is_none() || index == 0) {
+            there.insert(index);
+        }
+    }
+    there
 }

@@ -1,0 +1,32 @@
+//! What the span of a job says.
+
+use super::Mark;
+use super::attributes::Attributes;
+use super::forest::{Forest, attempts};
+use crate::expose::otlp::text;
+use crate::model::Job;
+use crate::report::Texts;
+
+pub(super) fn attributes(forest: &Forest<'_>, job: &Job, texts: Texts, to: &mut Attributes) {
+    to.number("spark.job.id", job.id);
+    to.text("spark.job.status", job.status.as_str());
+    to.number("spark.job.stages", job.stage_ids.len() as u64);
+    // Those that it listed and that never ran, because their output was there.
+    let skipped = job
+        .stage_ids
+        .iter()
+        .filter(|stage| {
+            let mut known = attempts(forest.application, **stage).peekable();
+            known.peek().is_some() && known.all(|id| forest.node_of(Mark::Stage(id)).is_none())
+        })
+        .count();
+    if skipped > 0 && job.completed.is_some() {
+        to.number("spark.job.stages_skipped", skipped as u64);
+    }
+    if let Some(id) = job.sql_execution_id {
+        to.number("spark.sql_execution.id", id);
+    }
+    if let Some(reason) = job.failure_reason.as_deref().filter(|_| texts.are_shown()) {
+        to.text("spark.job.failure_reason", text::short(reason, 1_000));
+    }
+}
