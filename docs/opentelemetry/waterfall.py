@@ -73,6 +73,19 @@ class Span:
         self.children = []
 
     @property
+    def title(self):
+        """Its name; of a task with what tells it from the others."""
+        if self.kind != "task":
+            return self.name
+        return f"task {self.attributes['spark.task.id']}, executor {self.attributes['spark.executor.id']}"
+
+    @property
+    def records(self):
+        """What a task read; None of others."""
+        read = [self.attributes.get(f"spark.task.{way}_records") for way in ("input", "shuffle_read")]
+        return sum(filter(None, read)) if self.kind == "task" else None
+
+    @property
     def kind(self):
         told = {
             "spark.task.id": "task",
@@ -234,20 +247,22 @@ def drawn(root, count):
             canvas.box(8, y, WIDTH - 16, ROW, "#fff7ed", 4)
         indent = 20 + 15 * depth
         strong = one.kind in ("application",) or one.findings
-        name = one.name if len(one.name) < 44 - 2 * depth else one.name[: 43 - 2 * depth] + "…"
+        name = one.title if len(one.title) < 44 - 2 * depth else one.title[: 43 - 2 * depth] + "…"
         canvas.text(indent, middle + 4, name, 12, "#0f172a" if strong else "#334155", 600 if strong else 400)
         left, right = at(one.start), at(one.end)
         width = max(right - left, 1.5)
         more = f' stroke="{FAILED}" stroke-width="2"' if one.failed else ""
         canvas.box(left, middle - BAR / 2, width, BAR, color, min(2.5, width / 2), more)
         length = seconds(one.end - one.start)
+        if one.records:
+            length += f" · {one.records:,} records"
         if hidden:
-            length += f"  (+ {hidden} tasks)"
+            length += f" · {hidden} task{'s' * (hidden > 1)} not drawn"
         room = 7 + 6.2 * len(length)
         if right + room < WIDTH - 12:
             canvas.text(right + 7, middle + 4, length, 11, "#64748b")
         else:
-            canvas.text(right - 7, middle + 4, length, 11, "#ffffff", anchor="end")
+            canvas.text(left - 7, middle + 4, length, 11, "#64748b", anchor="end")
         for moment, finding in one.findings:
             canvas.diamond(at(min(max(moment, one.start), one.end)), middle, 7, SEVERITIES[finding["spark.finding.severity"]])
         y += ROW
@@ -280,7 +295,7 @@ def sent_to_a_collector(run, folder):
     (folder / "collector.yaml").write_text(
         json.dumps(
             {
-                "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": f"127.0.0.1:{port}"}}}},
+                "receivers": {"otlp": {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}},
                 "exporters": {"file": {"path": str(out), "flush_interval": "50ms"}},
                 "service": {
                     "telemetry": {"metrics": {"level": "none"}, "logs": {"level": "error"}},
@@ -304,8 +319,7 @@ def sent_to_a_collector(run, folder):
             ],
             env=os.environ
             | {
-                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://127.0.0.1:{port}",
-                "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://127.0.0.1:{port}/v1/traces",
             },
         ),
     ]

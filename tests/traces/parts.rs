@@ -17,7 +17,7 @@ use spark_exporter::store::SentSpans;
 use crate::{common, now, recorded, send, settings, view, whole};
 
 /// The run as its log told it after so many lines.
-fn after(text: &str, lines: usize) -> Application {
+pub(crate) fn after(text: &str, lines: usize) -> Application {
     let folder = tempfile::tempdir().unwrap();
     let part: Vec<&str> = text.lines().take(lines).collect();
     std::fs::write(folder.path().join("app-1.inprogress"), part.join("\n") + "\n").unwrap();
