@@ -27,7 +27,27 @@ fn named(page: &str, what: &str) -> BTreeSet<String> {
 }
 
 /// What is not in the runs that the test sends.
-const ELSEWHERE: &[&str] = &["k8s.namespace.name", "k8s.pod.name", "spark.application.attempt.id"];
+const ELSEWHERE: &[&str] = &[
+    "k8s.namespace.name",
+    "k8s.pod.name",
+    "spark.application.attempt.id",
+    // With prices, with texts shown, beyond limits, of sources that tell less.
+    "spark.application.cost.currency",
+    "spark.sql_execution.plan_nodes_omitted",
+    "spark.sql_execution.description",
+    "spark.sql_execution.error",
+    "spark.job.failure_reason",
+    "spark.stage.failure_reason",
+    "spark.task.speculative",
+    "spark.time.estimated",
+    "spark.start_observed",
+    "spark.end_observed",
+    "spark.spans.dropped",
+    "spark.findings.withdrawn",
+    "spark.finding.preliminary",
+    "spark.finding.configuration_key",
+    "host.name",
+];
 
 /// `spark.finding.evidence.run_time.value` is named as
 /// `spark.finding.evidence.NAME.value`, a word of a closed list as `WORD`.
