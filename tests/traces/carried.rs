@@ -149,3 +149,22 @@ fn a_job_whose_context_is_not_sampled_or_not_valid() {
         assert_eq!(carried, value != "hello");
     }
 }
+
+/// `tests/spark/workloads/trace_context.py`, as Spark logged it.
+#[test]
+fn a_real_driver_that_carries_contexts() {
+    for version in ["3.5.9", "4.3.0"] {
+        let application = crate::recorded(&format!("trace_context/{version}"));
+        let spans = whole(&view(application), &settings());
+        let root = named(&spans, "application");
+        assert_eq!(root.span_context.trace_id().to_string(), TRACE, "{version}");
+        assert_eq!(root.parent_span_id.to_string(), "00f067aa0ba902b7");
+        let job = spans.iter().find(|span| span.parent_span_id.to_string() == "b7ad6b7169203331");
+        let job = job.expect("a job below the request");
+        assert_eq!(job.span_context.trace_id().to_string(), OTHER, "{version}");
+        assert_eq!(job.span_context.trace_state().header(), "orders=1");
+        // Its stage and that one's two tasks, and none of the jobs beside it.
+        assert_eq!(in_trace(&spans, OTHER), 4, "{version}");
+        assert_eq!(in_trace(&spans, TRACE) + 4, spans.len());
+    }
+}

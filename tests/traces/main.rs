@@ -11,6 +11,7 @@ mod carried;
 mod golden;
 mod parts;
 mod privacy;
+mod restarts;
 mod same;
 mod waterfall;
 

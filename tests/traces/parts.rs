@@ -16,7 +16,7 @@ use spark_exporter::store::SentSpans;
 use crate::{common, now, recorded, send, settings, view, whole};
 
 /// The run as its log told it after so many lines.
-fn after(text: &str, lines: usize) -> Application {
+pub(crate) fn after(text: &str, lines: usize) -> Application {
     let folder = tempfile::tempdir().unwrap();
     let part: Vec<&str> = text.lines().take(lines).collect();
     std::fs::write(folder.path().join("app-1.inprogress"), part.join("\n") + "\n").unwrap();
@@ -108,7 +108,9 @@ fn every_parent_is_there(name: &str, spans: &[SpanData]) {
         let before = by_id.insert((context.trace_id(), context.span_id()), span);
         assert!(before.is_none(), "{name}: an id came twice");
     }
-    for span in spans.iter().filter(|span| span.parent_span_id != SpanId::INVALID) {
+    let has_parent =
+        |span: &&SpanData| span.parent_span_id != SpanId::INVALID && !span.parent_span_is_remote;
+    for span in spans.iter().filter(has_parent) {
         let trace = span.span_context.trace_id();
         let parent = by_id.get(&(trace, span.parent_span_id));
         let parent = parent.unwrap_or_else(|| panic!("{name}: {} has no parent", span.name));

@@ -30,6 +30,9 @@ use super::{
 };
 use crate::model::RunId;
 
+/// Reads some entries after a key, in the order of the keys.
+type SomeAfter<T> = fn(&ReadTransaction, Option<&RunKey>) -> Result<Vec<(RunKey, T)>, Fault>;
+
 /// Below so many free bytes a file is not compacted.
 const WORTH_COMPACTING: u64 = 16 << 20;
 
@@ -150,7 +153,7 @@ impl Embedded {
     /// to the last.
     fn each<T>(
         &self,
-        some_after: fn(&ReadTransaction, Option<&RunKey>) -> Result<Vec<(RunKey, T)>, Fault>,
+        some_after: SomeAfter<T>,
         each: &mut dyn FnMut(RunKey, T) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let database = self.database()?;

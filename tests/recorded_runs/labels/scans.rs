@@ -24,4 +24,5 @@ pub(crate) const EXPECTED: &[Expected] = &[
     healthy("streaming_behind-busy"),
     healthy("streaming_behind-available"),
     healthy("healthy_short"),
+    healthy("trace_context"),
 ];

@@ -58,7 +58,9 @@ impl<'a> Matched<'a> {
                 taken.extend(said.iter().filter(same).map(|known| known.place));
             }
             for index in group.found {
-                let place = (0..).find(|place| !taken.contains(place)).unwrap_or_default();
+                // One of so many is free.
+                let most = taken.len() as u32;
+                let place = (0..=most).find(|place| !taken.contains(place)).unwrap_or(most);
                 taken.push(place);
                 place_of[index] = place;
             }

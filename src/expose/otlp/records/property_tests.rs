@@ -20,6 +20,7 @@ const FINDINGS: [(Rule, u32); 5] = [
 ];
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "what may happen, each by itself")]
 struct Step {
     seconds: u64,
     /// Of each finding its severity and cause, where it is there.

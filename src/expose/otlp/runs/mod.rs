@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use self::work::{Logs, Traces};
-use self::worker::Worker;
+use self::worker::{Pace, Worker};
 use super::Feed;
 use super::deliver::Sender;
 use crate::config::otlp::{LogsSettings, OtlpResource, TracesSettings};
@@ -54,19 +54,21 @@ impl Push {
     /// is left then for so long as the end may wait.
     pub async fn run(self, feed: Feed, stop: CancellationToken) {
         let texts = if self.show_sql { Texts::Shown } else { Texts::Hidden };
-        let timeout = self.shutdown_timeout;
+        let pace = Pace::new(self.shutdown_timeout);
+        let telemetry = self.telemetry;
         let settings_of_traces = self.traces.as_ref().map(|(_, settings)| settings.clone());
         let traces = self.traces.map(|(sender, settings)| {
             let request_size = sender.request_size();
             let resource = self.resource.clone();
             let work = Traces { settings, resource, texts, request_size };
-            Worker::new(work, sender, Arc::clone(&self.deliveries), feed.clone(), timeout)
+            let (deliveries, telemetry) = (Arc::clone(&self.deliveries), Arc::clone(&telemetry));
+            Worker::new(work, sender, deliveries, telemetry, feed.clone(), pace)
         });
         let logs = self.logs.map(|(sender, settings)| {
             let request_size = sender.request_size();
             let traces = settings_of_traces;
             let work = Logs { settings, resource: self.resource, request_size, traces };
-            Worker::new(work, sender, self.deliveries, feed, timeout)
+            Worker::new(work, sender, self.deliveries, telemetry, feed, pace)
         });
         tokio::join!(
             async {

@@ -18,8 +18,8 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 struct Entry {
     view: RunView,
-    /// How often it was sent in vain.
     failures: u32,
+    /// In the order in which they came.
     number: u64,
 }
 
@@ -28,7 +28,9 @@ struct Entry {
 pub(super) struct Turn {
     pub(super) key: RunKey,
     pub(super) view: RunView,
+    /// How often it was sent in vain.
     pub(super) failures: u32,
+    number: u64,
 }
 
 impl Waiting {
@@ -45,44 +47,41 @@ impl Waiting {
     }
 
     /// Takes a run in, or a newer reading of one. Returns a run that had to
-    /// go for it, for good: where there is no room, one that runs goes, which
-    /// comes again with its next reading; only then the one that has waited
-    /// longest.
-    pub(super) fn put(&mut self, key: RunKey, view: RunView, failures: u32) -> Option<Turn> {
+    /// go for want of room, for good: at first those that run go, which come
+    /// again with their next reading; only then the one that came first.
+    pub(super) fn put(&mut self, key: RunKey, view: RunView) -> Option<Turn> {
         if let Some(entry) = self.runs.get_mut(&key) {
             entry.view = view;
-            entry.failures = entry.failures.max(failures);
             return None;
-        }
-        let runs = is_running(&view);
-        let mut gone = None;
-        if self.runs.len() >= self.most {
-            let first = |running: bool| {
-                let of_them = self.runs.iter().filter(|(_, one)| is_running(&one.view) == running);
-                of_them.min_by_key(|(_, entry)| entry.number).map(|(key, _)| key.clone())
-            };
-            let (goes, comes_again) = match first(true) {
-                Some(key) => (Some(key), true),
-                None if runs => return None,
-                None => (first(false), false),
-            };
-            let removed = goes.and_then(|key| self.runs.remove_entry(&key));
-            gone = removed.filter(|_| !comes_again).map(turn);
         }
         self.number += 1;
-        self.runs.insert(key, Entry { view, failures, number: self.number });
-        gone
+        self.runs.insert(key, Entry { view, failures: 0, number: self.number });
+        self.make_room()
     }
 
-    /// Puts a run back that was sent in vain, unless a newer reading of it
+    /// Puts a run back whose turn was in vain, unless a newer reading of it
     /// waits already.
     pub(super) fn put_back(&mut self, turn: Turn) -> Option<Turn> {
-        let failures = turn.failures.saturating_add(1);
-        if let Some(entry) = self.runs.get_mut(&turn.key) {
-            entry.failures = entry.failures.max(failures);
+        let Turn { key, view, failures, number } = turn;
+        let entry = self.runs.entry(key).or_insert(Entry { view, failures, number });
+        entry.failures = entry.failures.max(failures);
+        entry.number = entry.number.min(number);
+        self.make_room()
+    }
+
+    fn make_room(&mut self) -> Option<Turn> {
+        if self.runs.len() <= self.most {
             return None;
         }
-        self.put(turn.key, turn.view, failures)
+        let first = |running: bool| {
+            let of_them = self.runs.iter().filter(|(_, one)| is_running(&one.view) == running);
+            of_them.min_by_key(|(_, entry)| entry.number).map(|(key, _)| key.clone())
+        };
+        if let Some(key) = first(true) {
+            self.runs.remove(&key);
+            return None;
+        }
+        first(false).and_then(|key| self.runs.remove_entry(&key)).map(turn)
     }
 
     /// The next one that is not `held`: those that were never sent in vain
@@ -98,7 +97,7 @@ impl Waiting {
 }
 
 fn turn((key, entry): (RunKey, Entry)) -> Turn {
-    Turn { key, view: entry.view, failures: entry.failures }
+    Turn { key, view: entry.view, failures: entry.failures, number: entry.number }
 }
 
 fn is_running(view: &RunView) -> bool {

@@ -72,7 +72,9 @@ impl Work for Traces {
         let mut parcels = Parcels::default();
         for spans::Batch { request, done } in batches {
             let mut spans = SentSpans::default();
-            done.iter().for_each(|done| done.put(&mut spans));
+            for done in done {
+                done.put(&mut spans);
+            }
             let news = News { spans, ..News::default() };
             if request.items == 0 {
                 parcels.silent.append(news);

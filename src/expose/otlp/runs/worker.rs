@@ -12,31 +12,51 @@ use tokio_util::sync::CancellationToken;
 
 use super::waiting::{Turn, Waiting};
 use super::work::{Parcel, Parcels, Work};
+use crate::config::otlp::Signal;
 use crate::expose::otlp::deliver::{Request, Sender, Sent};
 use crate::expose::otlp::records::Now;
 use crate::expose::otlp::{Feed, Moment};
 use crate::metrics::RunView;
 use crate::model::{RunId, State};
 use crate::store::{Delivered, Deliveries, Found, News, RunKey};
+use crate::telemetry::Telemetry;
+use crate::telemetry::events::OtlpDropped;
 
-/// Runs that wait at most.
-const MOST_WAITING: usize = 1_000;
 /// Runs whose requests are built, at most: as much memory as they have to
 /// send.
 const OPEN: usize = 4;
-/// How long one request is tried before others have their turn.
-const TURN: Duration = Duration::from_mins(1);
 /// What was taken last is noted within this, after the end.
 const LAST_NOTE: Duration = Duration::from_secs(1);
-/// Between two questions to a store that is in trouble.
-const ASK_AGAIN: Duration = Duration::from_secs(5);
+
+/// How much and how long.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Runs that wait at most.
+    pub(super) most_waiting: usize,
+    /// How long one request is tried before others have their turn.
+    pub(super) turn: Duration,
+    /// Between two questions to a store that is in trouble.
+    pub(super) ask_again: Duration,
+    /// Of what is left when it is to stop, so much time.
+    pub(super) shutdown_timeout: Duration,
+}
+
+impl Pace {
+    pub(super) fn new(shutdown_timeout: Duration) -> Self {
+        Self {
+            most_waiting: 1_000,
+            turn: Duration::from_mins(1),
+            ask_again: Duration::from_secs(5),
+            shutdown_timeout,
+        }
+    }
+}
 
 /// The way to a back end.
 pub(super) trait Carry: Send + Sync + 'static {
     fn send(&self, request: &Request, until: Instant) -> impl Future<Output = Sent> + Send;
 
-    /// So many items were never sent, for want of room.
-    fn dropped(&self, items: u64);
+    fn signal(&self) -> Signal;
 }
 
 impl Carry for Sender {
@@ -44,8 +64,8 @@ impl Carry for Sender {
         Self::send(self, request, until)
     }
 
-    fn dropped(&self, items: u64) {
-        let _ = items;
+    fn signal(&self) -> Signal {
+        Self::signal(self)
     }
 }
 
@@ -55,7 +75,9 @@ pub(super) struct Worker<W: Work, C> {
     work: Arc<W>,
     carry: Arc<C>,
     deliveries: Arc<dyn Deliveries>,
+    telemetry: Arc<Telemetry>,
     feed: Feed,
+    pace: Pace,
     last: Option<Arc<Moment>>,
     waiting: Waiting,
     open: VecDeque<Open>,
@@ -63,7 +85,6 @@ pub(super) struct Worker<W: Work, C> {
     known: BTreeMap<RunKey, Known<W::Memo>>,
     /// Until then the store is not asked.
     ask_at: Option<Instant>,
-    shutdown_timeout: Duration,
     /// Once it is to stop: until when something may still be sent.
     end: Option<Instant>,
 }
@@ -93,25 +114,26 @@ enum Built<M> {
 }
 
 impl<W: Work, C: Carry> Worker<W, C> {
-    /// `shutdown_timeout`: of what is left when it is to stop, so much time.
     pub(super) fn new(
         work: W,
         carry: C,
         deliveries: Arc<dyn Deliveries>,
+        telemetry: Arc<Telemetry>,
         feed: Feed,
-        shutdown_timeout: Duration,
+        pace: Pace,
     ) -> Self {
         Self {
             work: Arc::new(work),
             carry: Arc::new(carry),
             deliveries,
+            telemetry,
             feed,
+            pace,
             last: None,
-            waiting: Waiting::new(MOST_WAITING),
+            waiting: Waiting::new(pace.most_waiting),
             open: VecDeque::new(),
             known: BTreeMap::new(),
             ask_at: None,
-            shutdown_timeout,
             end: None,
         }
     }
@@ -122,7 +144,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
             self.look().await;
             self.build().await;
             if let Some(open) = self.open.pop_front() {
-                let until = Instant::now() + TURN;
+                let until = Instant::now() + self.pace.turn;
                 let sent = self.send(&open, until, &stop).await;
                 if !self.sent(open, sent).await {
                     // Tried until then, or told to wait for longer.
@@ -135,7 +157,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
                 }
             }
         }
-        let end = self.end.unwrap_or_else(|| Instant::now() + self.shutdown_timeout);
+        let end = self.end.unwrap_or_else(|| Instant::now() + self.pace.shutdown_timeout);
         let last = async {
             self.look().await;
             loop {
@@ -190,7 +212,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
             tokio::select! {
                 sent = &mut sending => return sent,
                 () = stop.cancelled(), if self.end.is_none() => {
-                    self.end = Some(Instant::now() + self.shutdown_timeout);
+                    self.end = Some(Instant::now() + self.pace.shutdown_timeout);
                 }
                 () = sleep(self.end) => return Sent::GivenUp,
                 changed = self.feed.changed(), if feed_is_open => match changed {
@@ -219,6 +241,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
             Sent::GivenUp => {
                 // Built anew when it has its turn: there may be a newer
                 // reading then.
+                open.turn.failures = open.turn.failures.saturating_add(1);
                 let gone = self.waiting.put_back(open.turn);
                 self.drop_run(gone).await;
                 false
@@ -248,7 +271,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
             if (is_same && !again) || self.is_too_old(view, moment.at) {
                 continue;
             }
-            let gone = self.waiting.put(key, view.clone(), 0);
+            let gone = self.waiting.put(key, view.clone());
             self.drop_run(gone).await;
         }
         self.forget();
@@ -297,8 +320,8 @@ impl<W: Work, C: Carry> Worker<W, C> {
                 None => {}
                 Some(Built::Unknown(known)) => {
                     self.known.insert(turn.key.clone(), known);
-                    self.ask_at = Some(Instant::now() + ASK_AGAIN);
-                    let gone = self.waiting.put(turn.key, turn.view, turn.failures);
+                    self.ask_at = Some(Instant::now() + self.pace.ask_again);
+                    let gone = self.waiting.put_back(turn);
                     self.drop_run(gone).await;
                     break;
                 }
@@ -357,7 +380,8 @@ impl<W: Work, C: Carry> Worker<W, C> {
             // Nobody knows; it is one at least.
             Some(Built::Unknown(_)) | None => 1,
         };
-        self.carry.dropped(items);
+        let signal = self.carry.signal().as_str();
+        OtlpDropped { signal, reason: "backlog", count: items }.emit(&self.telemetry);
     }
 }
 
