@@ -158,6 +158,25 @@ fn ids_can_be_worked_out(page: &str, received: &Received) {
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
 }
 
+/// The picture is what a Collector receives of the recorded run today.
+#[test]
+fn the_picture_is_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let fresh = folder.path().join("fresh.svg");
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(root().join("docs/opentelemetry/waterfall.py"))
+        .arg(&fresh)
+        .args(["--program", env!("CARGO_BIN_EXE_spark-exporter")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let fresh = std::fs::read_to_string(fresh).unwrap();
+    let shown = std::fs::read_to_string(root().join("docs/opentelemetry/skewed-run.svg")).unwrap();
+    assert!(fresh.contains("data_skew, hot_key"), "it says why");
+    assert!(fresh == shown, "docs/opentelemetry/skewed-run.svg is out of date: make waterfall");
+}
+
 /// Fenced blocks of a language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
