@@ -41,7 +41,12 @@ impl Builder<'_> {
             let tasks = tasks.filter(|(place, _)| chosen.tasks.contains(&(node, *place)));
             spans.extend(tasks.map(|(_, task)| self.task(node, stage.id, task)));
         }
-        let done = Done { marks: vec![mark], spans: spans.len() as u64, findings };
+        let mut marks = vec![mark];
+        if let Some(job) = self.forest.job(node).filter(|job| job.completed.is_some()) {
+            // So that what was sent is ranges without gaps.
+            marks.extend(job::never_ran(self.forest, job).map(Mark::Stage));
+        }
+        let done = Done { marks, spans: spans.len() as u64, findings };
         Part { spans, done }
     }
 
