@@ -68,7 +68,9 @@ impl BackEnd {
         for body in self.traces.lock().unwrap().iter() {
             let message = ExportTraceServiceRequest::decode(&**body).unwrap();
             for scope in message.resource_spans.into_iter().flat_map(|one| one.scope_spans) {
-                all.extend(scope.spans.iter().map(|span| (hex(&span.trace_id), hex(&span.span_id))));
+                all.extend(
+                    scope.spans.iter().map(|span| (hex(&span.trace_id), hex(&span.span_id))),
+                );
             }
         }
         all
@@ -200,7 +202,10 @@ async fn each_span_and_what_each_finding_came_to() {
         }
         // Once more, and by the store's own account: nothing.
         daemon(&store, port, last).await;
-        assert_eq!((back_end.spans().len(), back_end.records().len()), (spans.len(), records.len()));
+        assert_eq!(
+            (back_end.spans().len(), back_end.records().len()),
+            (spans.len(), records.len())
+        );
         serving.abort();
     }
 }

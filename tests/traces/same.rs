@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use opentelemetry::trace::SpanId;
+use opentelemetry::trace::{SpanId, Status};
 use opentelemetry_sdk::trace::SpanData;
 use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
@@ -48,6 +48,17 @@ async fn the_log_and_the_history_server_tell_the_same_trace() {
             let rest = whole(&view(by_rest(version, run).await), &settings());
             let trace = |spans: &[SpanData]| spans[0].span_context.trace_id();
             assert_eq!(trace(&log), trace(&rest), "{name}");
+            let failed = |spans: &[SpanData]| {
+                let failed = spans.iter().filter(|span| span.status != Status::Unset);
+                let id = |span: &SpanData| {
+                    (span.span_context.span_id().to_string(), span.status.clone())
+                };
+                let mut failed: Vec<_> = failed.map(id).collect();
+                failed.sort_by(|a, b| a.0.cmp(&b.0));
+                failed
+            };
+            assert_eq!(failed(&log), failed(&rest), "{name}");
+            assert_eq!(!failed(&log).is_empty(), matches!(run, "task_failures" | "sql_plans"));
             let (log, rest) = (places(&log), places(&rest));
             let is_task = |name: &str| name == "task";
             let parts = |places: &Places| {
