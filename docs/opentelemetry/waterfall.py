@@ -284,7 +284,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-def sent_to_a_collector(run, folder):
+def sent_to_a_collector(exporter, run, folder):
     """Lets the daemon read a recorded run and send it to a real Collector; the
     file that the Collector wrote."""
     script = ROOT / "tests/parts/collector"
@@ -306,12 +306,11 @@ def sent_to_a_collector(run, folder):
     )
     # The run ended when it was recorded: old enough not to be sent, otherwise.
     (folder / "spark-exporter.yml").write_text("otlp: {traces: {max_age: 36500d}}\n")
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     started = [
         subprocess.Popen([Path(program.stdout.strip()) / "otelcol", "--config", folder / "collector.yaml"]),
         subprocess.Popen(
             [
-                target / "debug/spark-exporter",
+                exporter,
                 "--config.file", folder / "spark-exporter.yml",
                 "--event-log.dir", run,
                 "--web.listen-address", "127.0.0.1:0",
@@ -343,9 +342,11 @@ def main():
     options.add_argument("out", type=Path)
     options.add_argument("run", type=Path, nargs="?", default=ROOT / "examples/logs/hot_key/4.3.0")
     options.add_argument("--received", type=Path, help="what a Collector's file exporter wrote")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    options.add_argument("--program", type=Path, default=target / "debug/spark-exporter", help="our own")
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        file = options.received or sent_to_a_collector(options.run, Path(folder))
+        file = options.received or sent_to_a_collector(options.program, options.run, Path(folder))
         options.out.write_text(drawn(*tree(received(file))))
 
 

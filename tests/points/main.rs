@@ -11,6 +11,7 @@ mod decode;
 mod deltas;
 mod ends;
 mod exemplars;
+mod loops;
 mod naming;
 mod sizes;
 mod values;
@@ -27,7 +28,7 @@ use spark_exporter::expose::otlp::deliver::Request;
 use spark_exporter::expose::otlp::points::Points;
 use spark_exporter::metrics::{NameView, RunView, build};
 use spark_exporter::telemetry::events::{
-    CycleFinished, LogsListed, ThresholdsSet, WebRequestFailed, WebRequestServed,
+    CycleFinished, LogsListed, OtlpAccepted, ThresholdsSet, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting};
 use support::{at, changed, name_view, run_id, skewed_run};
@@ -92,6 +93,7 @@ fn busy() -> Telemetry {
     let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
     ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }
         .emit(&telemetry);
+    OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
     telemetry

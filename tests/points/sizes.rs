@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use spark_exporter::expose::otlp::points::Dropped;
+
 use crate::decode::all;
 use crate::{LARGE, Temporality, full, points, requests};
 
@@ -14,7 +16,7 @@ fn lines(request_size: usize) -> Vec<String> {
     for request in &requests {
         assert!(request.body.len() <= request_size, "{} > {request_size}", request.body.len());
     }
-    assert_eq!(points.take_dropped(), 0);
+    assert_eq!(points.take_dropped(), Dropped::default());
     all(&requests).iter().map(|point| format!("{point:?}")).collect()
 }
 
@@ -48,10 +50,10 @@ fn what_is_larger_than_a_request_is_left_out_and_counted() {
     let requests = requests(&mut points, &full());
     let sent: u64 = requests.iter().map(|request| request.items).sum();
     assert!(requests.iter().all(|request| request.body.len() <= 620));
-    let dropped = points.take_dropped();
+    let Dropped { too_large: dropped, backlog: 0 } = points.take_dropped() else { panic!() };
     assert!(dropped > 0 && sent > dropped, "{dropped} of {whole} dropped");
     assert_eq!(sent + dropped, whole);
-    assert_eq!(points.take_dropped(), 0);
+    assert_eq!(points.take_dropped(), Dropped::default());
 }
 
 #[test]
