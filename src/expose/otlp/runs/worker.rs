@@ -229,6 +229,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
         match sent {
             Sent::Accepted { .. } | Sent::Refused => {
                 if let Some(parcel) = open.parcels.pop_front() {
+                    self.tell_dropped("spans_limit", parcel.left_out);
                     self.note(&open.turn.key, parcel.news).await;
                 }
                 if open.parcels.is_empty() {
@@ -380,8 +381,12 @@ impl<W: Work, C: Carry> Worker<W, C> {
             // Nobody knows; it is one at least.
             Some(Built::Unknown(_)) | None => 1,
         };
+        self.tell_dropped("backlog", items);
+    }
+
+    fn tell_dropped(&self, reason: &'static str, count: u64) {
         let signal = self.carry.signal().as_str();
-        OtlpDropped { signal, reason: "backlog", count: items }.emit(&self.telemetry);
+        OtlpDropped { signal, reason, count }.emit(&self.telemetry);
     }
 }
 

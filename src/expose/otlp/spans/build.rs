@@ -41,7 +41,9 @@ impl Builder<'_> {
             let tasks = tasks.filter(|(place, _)| chosen.tasks.contains(&(node, *place)));
             spans.extend(tasks.map(|(_, task)| self.task(node, stage.id, task)));
         }
-        let done = Done { marks: vec![mark], spans: spans.len() as u64, findings };
+        let is_root = self.forest.trees[self.forest.nodes[node].tree].root == node;
+        let dropped = if is_root { chosen.dropped } else { 0 };
+        let done = Done { marks: vec![mark], spans: spans.len() as u64, findings, dropped };
         Part { spans, done }
     }
 
