@@ -8,7 +8,7 @@ CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 # Tests whose names hold one of these take minutes and little of the machine.
 WAITS = the_right_alerts_arrive killed_a_hundred_times stands_at_zero_for_two_minutes
 
-.PHONY: help demo test check bench collection docs alerts dashboards pictures
+.PHONY: help demo test check bench collection docs alerts dashboards pictures waterfall
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,3 +65,7 @@ dashboards: ## Write dashboards/*.json again, from dashboards/source
 pictures: ## Draw docs/dashboards/ again: recorded runs happen again for eight minutes
 	cargo build --locked --quiet
 	dashboards/draw/pictures.py
+
+waterfall: ## Draw docs/opentelemetry/ again: a recorded run through a real Collector
+	cargo build --locked --quiet
+	docs/opentelemetry/waterfall.py docs/opentelemetry/skewed-run.svg

@@ -110,6 +110,7 @@
       SparkExporterSeriesDropped: { enabled: true, 'for': '15m', severity: 'warning' },
       SparkExporterStorageDown: { enabled: true, 'for': '5m', severity: 'warning' },
       SparkExporterStoragePending: { enabled: true, 'for': '30m', severity: 'warning' },
+      SparkExporterOtlpFailing: { enabled: true, 'for': '15m', severity: 'warning' },
       SparkExporterAppNamesOverflowed: { enabled: true, 'for': '0m', severity: 'warning' },
       SparkExporterIdentityCollisions: { enabled: true, 'for': '0m', severity: 'warning' },
     },

@@ -195,6 +195,50 @@ fn check_config_says_what_a_file_means_or_where_it_is_wrong() {
 }
 
 #[test]
+fn check_config_says_what_is_sent_where_by_otlp() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yml");
+    let check = |text: &str, variables: &[(&str, &str)]| {
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
+        command.args(["check-config", file.to_str().unwrap()]);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(!texts.iter().any(|text| text.contains("hunter2")), "{texts:?}");
+        (output.status.code().unwrap(), texts)
+    };
+    let (status, [out, _]) = check(
+        "otlp:\n  endpoint: https://c:4317\n  protocol: grpc\n  compression: gzip\n  \
+         headers: {authorization: hunter2}\n  header_files: {x-key: /hunter}\n  \
+         tls_config: {ca_file: /ca.pem}\n  traces: {sampling: {ratio: 0.1}}\n",
+        &[("OTEL_LOGS_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2")],
+    );
+    assert_eq!(status, 0, "{out}");
+    let to = "https://c:4317 (grpc, gzip, with authorization, x-key, TLS, trusting /ca.pem)";
+    assert!(out.contains(&format!("OTLP: metrics every 1m, cumulative, to {to}")), "{out}");
+    assert!(out.contains("OTLP: 10% of runs, all that did not end well, up to 1day"), "{out}");
+    assert!(!out.contains("as logs"), "{out}");
+    assert!(out.contains("environment: OTEL_EXPORTER_OTLP_TIMEOUT is not"), "{out}");
+    let (status, [_, error]) = check("otlp: {endpoint: 'http://me:hunter2@c'}\n", &[]);
+    assert_eq!(status, 2);
+    assert!(error.contains("otlp.endpoint holds credentials"), "{error}");
+}
+
+#[test]
+fn flags_of_otlp_stand_for_keys_of_the_file() {
+    for (arguments, part) in [
+        (["--otlp.endpoint", "http://me:hunter2@c"], "otlp.endpoint holds credentials"),
+        (["--otlp.endpoint", "hunter2:4317"], "otlp.endpoint does not start with http://"),
+        (["--otlp.protocol", "hunter2"], "--otlp.protocol is http/protobuf or grpc"),
+    ] {
+        let output = run(&[&["--event-log.dir", "/tmp"], &arguments[..]].concat());
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
 fn check_config_says_what_names_become_and_by_which_rule() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.yml");

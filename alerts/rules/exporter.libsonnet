@@ -126,6 +126,18 @@ local lib = import '../lib.libsonnet';
           '{{ $value }} runs that ' + who + ' has read are not in its store yet, and not in the totals by name.'
         )
         + alert(
+          'SparkExporterOtlpFailing',
+          // One request that goes wrong is followed by one that makes up for
+          // it: of a trouble that lasts there is one within any ten minutes.
+          |||
+            sum without (outcome) (
+              increase(spark_exporter_otlp_requests_total{outcome=~"refused|given_up", %(sel)s}[10m])
+            ) > 0
+          |||,
+          'spark-exporter cannot deliver by OTLP.',
+          'The back end that ' + who + ' sends {{ $labels.signal }} to by OTLP refuses requests, or takes none: {{ $value | printf "%.0f" }} failed in the last ten minutes. Whoever looks at {{ $labels.signal }} there misses some.'
+        )
+        + alert(
           'SparkExporterAppNamesOverflowed',
           |||
             increase(spark_exporter_app_names_overflowed_total{%(sel)s}[1h]) > 0

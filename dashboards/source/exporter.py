@@ -39,6 +39,7 @@ def make():
             "A polite guest": _politeness(),
             "Size": _size(),
             "Store": _store(),
+            "Sent by OTLP": _otlp(),
         },
     )
 
@@ -472,5 +473,69 @@ def _store() -> list:
             "short",
             [graph_query(grown("spark_exporter_storage_runs_forgotten_total", "instance"), "{{instance}}")],
             bars=True,
+        ),
+    ]
+
+
+def _otlp() -> list:
+    def of(metric: str, what: str):
+        return graph_query(grown(metric, "signal"), f"{{{{signal}}}} {what}")
+
+    return [
+        timeseries(
+            "Requests by OTLP",
+            "By what became of them. refused: never to be taken, what was in them is lost. given_up: not taken in "
+            "time; what is sent next makes up for it.",
+            "short",
+            [graph_query(grown("spark_exporter_otlp_requests_total", "signal, outcome"), "{{signal}} {{outcome}}")],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Attempts that failed",
+            "By reason; a request has many of them before it is given up.",
+            "short",
+            [
+                graph_query(
+                    grown("spark_exporter_otlp_attempt_failures_total", "signal, reason") + " > 0",
+                    "{{signal}} {{reason}}",
+                )
+            ],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Since a request was taken",
+            "How long the back end has taken nothing. Traces and logs are sent when there are some: between runs "
+            "that may be long.",
+            "s",
+            [
+                graph_query(
+                    "time() - max by (instance, signal) "
+                    f"({series('spark_exporter_otlp_last_success_timestamp_seconds')})",
+                    "{{signal}}, {{instance}}",
+                )
+            ],
+            width=8,
+        ),
+        timeseries(
+            "Points, spans and log records",
+            "What the back end took; what it left out of requests that it took (rejected), what was in requests "
+            "that it refused (lost), and what was never sent, since too much waited or a trace was too large "
+            "(dropped).",
+            "short",
+            [
+                of("spark_exporter_otlp_items_sent_total", "sent"),
+                of("spark_exporter_otlp_items_rejected_total", "rejected"),
+                of("spark_exporter_otlp_items_failed_total", "lost"),
+                of("spark_exporter_otlp_items_dropped_total", "dropped"),
+            ],
+            bars=True,
+        ),
+        timeseries(
+            "Bytes sent by OTLP",
+            "Of requests that were taken, before compression, a second.",
+            "Bps",
+            [graph_query(per_second("spark_exporter_otlp_request_bytes_total", "signal"), "{{signal}}")],
         ),
     ]

@@ -73,6 +73,19 @@ class Span:
         self.children = []
 
     @property
+    def title(self):
+        """Its name; of a task with what tells it from the others."""
+        if self.kind != "task":
+            return self.name
+        return f"task {self.attributes['spark.task.id']}, executor {self.attributes['spark.executor.id']}"
+
+    @property
+    def records(self):
+        """What a task read; None of others."""
+        read = [self.attributes.get(f"spark.task.{way}_records") for way in ("input", "shuffle_read")]
+        return sum(filter(None, read)) if self.kind == "task" else None
+
+    @property
     def kind(self):
         told = {
             "spark.task.id": "task",
@@ -234,20 +247,22 @@ def drawn(root, count):
             canvas.box(8, y, WIDTH - 16, ROW, "#fff7ed", 4)
         indent = 20 + 15 * depth
         strong = one.kind in ("application",) or one.findings
-        name = one.name if len(one.name) < 44 - 2 * depth else one.name[: 43 - 2 * depth] + "…"
+        name = one.title if len(one.title) < 44 - 2 * depth else one.title[: 43 - 2 * depth] + "…"
         canvas.text(indent, middle + 4, name, 12, "#0f172a" if strong else "#334155", 600 if strong else 400)
         left, right = at(one.start), at(one.end)
         width = max(right - left, 1.5)
         more = f' stroke="{FAILED}" stroke-width="2"' if one.failed else ""
         canvas.box(left, middle - BAR / 2, width, BAR, color, min(2.5, width / 2), more)
         length = seconds(one.end - one.start)
+        if one.records:
+            length += f" · {one.records:,} records"
         if hidden:
-            length += f"  (+ {hidden} tasks)"
+            length += f" · {hidden} task{'s' * (hidden > 1)} not drawn"
         room = 7 + 6.2 * len(length)
         if right + room < WIDTH - 12:
             canvas.text(right + 7, middle + 4, length, 11, "#64748b")
         else:
-            canvas.text(right - 7, middle + 4, length, 11, "#ffffff", anchor="end")
+            canvas.text(left - 7, middle + 4, length, 11, "#64748b", anchor="end")
         for moment, finding in one.findings:
             canvas.diamond(at(min(max(moment, one.start), one.end)), middle, 7, SEVERITIES[finding["spark.finding.severity"]])
         y += ROW
@@ -269,7 +284,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-def sent_to_a_collector(run, folder):
+def sent_to_a_collector(exporter, run, folder):
     """Lets the daemon read a recorded run and send it to a real Collector; the
     file that the Collector wrote."""
     script = ROOT / "tests/parts/collector"
@@ -280,7 +295,7 @@ def sent_to_a_collector(run, folder):
     (folder / "collector.yaml").write_text(
         json.dumps(
             {
-                "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": f"127.0.0.1:{port}"}}}},
+                "receivers": {"otlp": {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}},
                 "exporters": {"file": {"path": str(out), "flush_interval": "50ms"}},
                 "service": {
                     "telemetry": {"metrics": {"level": "none"}, "logs": {"level": "error"}},
@@ -291,12 +306,11 @@ def sent_to_a_collector(run, folder):
     )
     # The run ended when it was recorded: old enough not to be sent, otherwise.
     (folder / "spark-exporter.yml").write_text("otlp: {traces: {max_age: 36500d}}\n")
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     started = [
         subprocess.Popen([Path(program.stdout.strip()) / "otelcol", "--config", folder / "collector.yaml"]),
         subprocess.Popen(
             [
-                target / "debug/spark-exporter",
+                exporter,
                 "--config.file", folder / "spark-exporter.yml",
                 "--event-log.dir", run,
                 "--web.listen-address", "127.0.0.1:0",
@@ -304,8 +318,7 @@ def sent_to_a_collector(run, folder):
             ],
             env=os.environ
             | {
-                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://127.0.0.1:{port}",
-                "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://127.0.0.1:{port}/v1/traces",
             },
         ),
     ]
@@ -329,9 +342,11 @@ def main():
     options.add_argument("out", type=Path)
     options.add_argument("run", type=Path, nargs="?", default=ROOT / "examples/logs/hot_key/4.3.0")
     options.add_argument("--received", type=Path, help="what a Collector's file exporter wrote")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    options.add_argument("--program", type=Path, default=target / "debug/spark-exporter", help="our own")
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        file = options.received or sent_to_a_collector(options.run, Path(folder))
+        file = options.received or sent_to_a_collector(options.program, options.run, Path(folder))
         options.out.write_text(drawn(*tree(received(file))))
 
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::Outcome;
+use super::{Outcome, otlp};
+use crate::config::otlp::resolve;
 use crate::config::{Cluster, Config, Decided, Location, NameRule, Service, Storage, Within};
 use crate::metrics::app_name;
 use crate::report::privacy;
@@ -43,6 +44,8 @@ pub(super) fn run(path: &Path, app_names: &[String]) -> anyhow::Result<Outcome> 
     }
     writeln!(out, "  finished runs keep their series for {}", config.retention.0)?;
     writeln!(out, "  {}", remembers(&config.storage))?;
+    let sent = resolve(&config.otlp, &|name| std::env::var_os(name)).map_err(anyhow::Error::msg)?;
+    otlp::explain(&mut out, &sent)?;
     names(&mut out, &config)?;
     if config.prices.are_given() {
         let prices = &config.prices;

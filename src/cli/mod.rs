@@ -3,6 +3,7 @@
 mod check_config;
 mod compare;
 mod diagnose;
+mod otlp;
 mod serve;
 mod store;
 

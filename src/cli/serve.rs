@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::otlp::OtlpFlags;
 use super::store::StoreFlags;
 use super::{Common, Outcome};
 use crate::config::otlp::{OtlpSettings, Resolved, resolve};
@@ -58,6 +59,8 @@ pub struct Serve {
     /// [default: no limit; 64MiB in memory]
     #[arg(long = "storage.retention.size", value_name = "SIZE")]
     store_size: Option<Size>,
+    #[command(flatten)]
+    otlp: OtlpFlags,
     /// error, warn, info, debug or trace
     #[arg(long = "log.level", value_name = "LEVEL", default_value = "info")]
     log_level: String,
@@ -105,6 +108,7 @@ impl Serve {
             config.read.lookback = self.lookback;
         }
         self.store.add_to(&mut config.storage)?;
+        self.otlp.add_to(&mut config.otlp)?;
         if let Some(time) = self.store_retention {
             config.storage.retention.time = time;
         }

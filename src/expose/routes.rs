@@ -32,50 +32,65 @@ pub(super) async fn answer<B>(
     state: Arc<ExposeState>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let started = Instant::now();
+    let path = known(request.uri().path());
     let span = info_span!(
         "HTTP request",
-        otel.name = Empty,
+        otel.name = format_args!("{} {path}", method(request.method())),
         otel.kind = "server",
-        http.route = Empty,
+        http.route = path,
+        http.request.method = method(request.method()),
         http.response.status_code = Empty
     );
-    let (path, mut response) = route(&request, &state).instrument(span.clone()).await;
+    let mut response = route(path, &request, &state).instrument(span.clone()).await;
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let code = response.status().as_u16();
-    span.record("otel.name", format_args!("GET {path}"));
-    span.record("http.route", path).record("http.response.status_code", code);
+    span.record("http.response.status_code", code);
     WebRequestServed { path, code, duration: started.elapsed() }.emit(&state.telemetry);
     Ok(response)
 }
 
-/// The answer, and the path as its counter names it.
-async fn route<B>(
-    request: &Request<B>,
-    state: &ExposeState,
-) -> (&'static str, Response<Full<Bytes>>) {
-    let path = match request.uri().path() {
+/// Paths as their counters name them.
+fn known(path: &str) -> &'static str {
+    match path {
         "/" => "/",
         "/metrics" => "/metrics",
         "/-/healthy" => "/-/healthy",
         "/-/ready" => "/-/ready",
         path if path.starts_with(reports::PREFIX) => "/applications",
         _ => "other",
-    };
+    }
+}
+
+/// As OpenTelemetry's conventions name what is none of the usual ones.
+fn method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        _ => "_OTHER",
+    }
+}
+
+async fn route<B>(
+    path: &'static str,
+    request: &Request<B>,
+    state: &ExposeState,
+) -> Response<Full<Bytes>> {
     if path == "other" {
         let text = "Not found. There is /, /metrics, /-/healthy, /-/ready and, of each application \
                     that / lists, /applications/CLUSTER/APP_ID.\n";
-        return (path, plain(StatusCode::NOT_FOUND, text));
+        return plain(StatusCode::NOT_FOUND, text);
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return (path, response);
+        return response;
     }
-    let response = match path {
+    match path {
         "/metrics" => metrics(request.headers(), state).await,
         "/applications" => reports::answer(request, state).await,
         "/-/healthy" => plain(StatusCode::OK, "Healthy.\n"),
@@ -85,8 +100,7 @@ async fn route<B>(
             "Not ready: the first cycle over the sources has not ended.\n",
         ),
         _ => landing(request.headers(), state).await,
-    };
-    (path, response)
+    }
 }
 
 async fn metrics(headers: &HeaderMap, state: &ExposeState) -> Response<Full<Bytes>> {

@@ -8,6 +8,7 @@
 mod exemplars;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
@@ -20,7 +21,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{self, Registry};
 
-use self::exemplars::{Margin, Writer};
+use self::exemplars::{Writer, has_exemplars};
 use super::catalogue::{Kind, Metric, Unit};
 use super::label::Text;
 use super::sample::{Extra, Sample, Value};
@@ -52,15 +53,26 @@ pub fn write(
     snapshot: &Arc<Snapshot>,
     format: Format,
 ) -> Result<(), fmt::Error> {
-    let mut registry = Registry::default();
-    let margin = Margin::default();
-    let exposition = Exposition { snapshot: Arc::clone(snapshot), margin: margin.clone() };
-    registry.register_collector(Box::new(exposition));
-    match format {
-        Format::OpenMetrics => text::encode(&mut Writer { out, margin }, &registry),
+    if format == Format::Prometheus {
         // Which has no exemplars.
-        Format::Prometheus => prometheus_text::encode(out, &registry),
+        return prometheus_text::encode(out, &registry(snapshot, 0..usize::MAX));
     }
+    let mut written = 0;
+    let with_exemplars = snapshot.families().enumerate().filter(|(_, one)| has_exemplars(one));
+    for (place, family) in with_exemplars {
+        text::encode_registry(out, &registry(snapshot, written..place))?;
+        let mut out = Writer::new(out, family);
+        text::encode_registry(&mut out, &registry(snapshot, place..place + 1))?;
+        written = place + 1;
+    }
+    text::encode(out, &registry(snapshot, written..usize::MAX))
+}
+
+/// Of these metrics among those that have series.
+fn registry(snapshot: &Arc<Snapshot>, places: Range<usize>) -> Registry {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Exposition { snapshot: Arc::clone(snapshot), places }));
+    registry
 }
 
 /// The snapshot as text.
@@ -76,12 +88,12 @@ pub fn render(snapshot: &Arc<Snapshot>, format: Format) -> String {
 #[derive(Debug)]
 struct Exposition {
     snapshot: Arc<Snapshot>,
-    margin: Margin,
+    places: Range<usize>,
 }
 
 impl Collector for Exposition {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        for family in self.snapshot.families() {
+        for family in self.snapshot.families().skip(self.places.start).take(self.places.len()) {
             let metric = family.metric;
             let unit = unit(metric.unit);
             let kind = match metric.kind {
@@ -104,7 +116,6 @@ impl Collector for Exposition {
                     }
                     (_, Value::Histogram(histogram)) => {
                         let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
-                        self.margin.expect(histogram);
                         encoder.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
                             histogram.sum,
                             histogram.count(),

@@ -161,6 +161,10 @@ pub struct Ranges(
 );
 
 impl Ranges {
+    /// More would take more room than it is worth: the gap between the two
+    /// lowest is then closed, as if what is in it had been sent.
+    const MOST: usize = 4_096;
+
     pub fn contains(&self, id: u64) -> bool {
         let after = self.0.partition_point(|(first, _)| *first <= id);
         after.checked_sub(1).is_some_and(|place| self.0[place].1 >= id)
@@ -180,6 +184,10 @@ impl Ranges {
             (Some(before), false) => self.0[before].1 = self.0[before].1.max(id),
             (None, true) => self.0[place].0 = id,
             (None, false) => self.0.insert(place, (id, id)),
+        }
+        if self.0.len() > Self::MOST {
+            let (first, _) = self.0.remove(0);
+            self.0[0].0 = first;
         }
     }
 
@@ -276,6 +284,16 @@ mod tests {
         assert_eq!(delivered, before);
         // Where nothing tells several apart, nothing is written of it.
         assert!(!serde_json::to_string(&spill).unwrap().contains("place"));
+    }
+
+    #[test]
+    fn the_oldest_gaps_are_closed_where_there_are_too_many() {
+        let mut ranges = Ranges::default();
+        for id in 0..10_000 {
+            ranges.insert(2 * id);
+        }
+        assert_eq!(ranges.0.len(), Ranges::MOST);
+        assert!(ranges.contains(1) && !ranges.contains(19_997) && ranges.contains(19_998));
     }
 
     #[test]

@@ -56,9 +56,10 @@ pub const OTLP_OUTCOMES: [&str; 3] = ["accepted", "refused", "given_up"];
 pub const OTLP_FAILURES: [&str; 7] =
     ["unreachable", "timeout", "unavailable", "unauthorized", "too_large", "refused", "settings"];
 
-/// Why something was never sent by OTLP: more runs wait than there is room
-/// for, or a trace has more spans than it may.
-pub const OTLP_DROPPED: [&str; 2] = ["backlog", "spans_limit"];
+/// Why something was never sent by OTLP: more runs, or ends of series, wait
+/// than there is room for; a trace has more spans than it may; or it is larger
+/// than a request may be.
+pub const OTLP_DROPPED: [&str; 3] = ["backlog", "spans_limit", "too_large"];
 
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =

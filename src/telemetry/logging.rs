@@ -77,7 +77,7 @@ pub fn init(
     mut listeners: Vec<Listener>,
 ) -> Result<(), LoggingError> {
     // Spans are for the others: a line says by itself what it is about.
-    let lines = filter(level)?.and(filter_fn(|metadata| metadata.is_event()));
+    let lines = filter(level)?.and(filter_fn(is_line));
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     listeners.push(match format {
         LogFormat::Logfmt => layer.event_format(Logfmt).with_filter(lines).boxed(),
@@ -109,6 +109,10 @@ pub fn listen_to_lines(
 /// A listener of the spans of the daemon's own work.
 pub fn listen_to_spans(layer: impl Layer<Registry> + Send + Sync) -> Listener {
     layer.with_filter(filter_fn(|metadata| metadata.is_span() && is_ours(metadata))).boxed()
+}
+
+fn is_line(metadata: &Metadata<'_>) -> bool {
+    metadata.is_event()
 }
 
 fn is_ours(metadata: &Metadata<'_>) -> bool {

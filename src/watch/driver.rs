@@ -5,7 +5,7 @@ use tracing::Instrument;
 
 use super::Offer;
 use super::schedule::Pace;
-use super::source::{Cycle, Place};
+use super::source::{Cycle, Place, cycle_span};
 use crate::config::ServerUrl;
 use crate::model::{Application, State};
 use crate::rest::running::RunningApplication;
@@ -23,7 +23,7 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     let mut last: Option<Application> = None;
     loop {
         let mut cycle = Cycle::start();
-        let span = place.cycle_span(&target);
+        let span = cycle_span(&target);
         let polled = reader.poll(&place.clients.driver, Timestamp::now());
         match polled.instrument(span.clone()).await {
             Ok(application) => {

@@ -152,12 +152,6 @@ impl Place {
         TargetId { cluster: self.cluster.to_string(), target: source.to_string() }
     }
 
-    /// The span of one cycle over a source, for whoever listens to the
-    /// daemon's own work.
-    pub(super) fn cycle_span(&self, target: &TargetId) -> Span {
-        info_span!("cycle", spark.cluster.name = target.cluster, target = target.target)
-    }
-
     /// Tells how a cycle went, then sleeps until the next one is due; breaks
     /// where the daemon stops first. The first cycle that ends makes the
     /// daemon a step readier.
@@ -221,6 +215,12 @@ impl Place {
             event.emit(self.telemetry());
         }
     }
+}
+
+/// The span of one cycle over a source, for whoever listens to the daemon's
+/// own work.
+pub(super) fn cycle_span(target: &TargetId) -> Span {
+    info_span!("cycle", spark.cluster.name = target.cluster, source = target.target)
 }
 
 /// Work that blocks, off the asynchronous threads and in the same span.

@@ -13,8 +13,10 @@ Prints one JSON array a data point, span and log record.
 import gzip
 import json
 import sys
+from decimal import Decimal
 from pathlib import Path
 
+from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
@@ -41,6 +43,16 @@ def messages(body, protocol, encoding):
         yield gzip.decompress(message) if compressed else message
 
 
+def all_known(message, place):
+    """Stops where a message has a field that OTLP does not know."""
+    if len(UnknownFieldSet(message)):
+        sys.exit(f"{place} has unknown fields in {message.DESCRIPTOR.full_name}")
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for inner in value if field.is_repeated else [value]:
+                all_known(inner, place)
+
+
 def plain(value):
     """Any value as text, as the test writes it."""
     kind = value.WhichOneof("value")
@@ -52,7 +64,8 @@ def plain(value):
     if kind == "bool_value":
         return "true" if inner else "false"
     if kind == "double_value":
-        return json.dumps(inner)
+        # 3.0 as 3, and never with an exponent.
+        return format(Decimal(repr(inner)), "f").removesuffix(".0")
     return str(inner)
 
 
@@ -137,8 +150,7 @@ def main():
         _, protocol, encoding, signal = file.name.split(".")
         for message in messages(file.read_bytes(), protocol, encoding):
             request = REQUESTS[signal].FromString(message)
-            if request.UnknownFields() if hasattr(request, "UnknownFields") else False:
-                sys.exit(f"{file.name} has fields that OTLP does not know")
+            all_known(request, file.name)
             for row in kinds[signal](request):
                 print(json.dumps(row, sort_keys=True))
 

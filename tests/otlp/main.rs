@@ -18,6 +18,7 @@ mod world;
 mod decoder;
 mod faults;
 mod metrics;
+mod own;
 mod page;
 mod records;
 mod traces;

@@ -212,7 +212,7 @@ async fn deltas_add_up() {
         );
         compared += usize::from(*value > 0.0);
     }
-    assert!(compared > 20, "{compared} counters and buckets that count something");
+    assert!(compared > 10, "{compared} counters and buckets that count something");
 }
 
 /// A run whose retention is over: each of its series is ended, once.

@@ -27,7 +27,27 @@ fn named(page: &str, what: &str) -> BTreeSet<String> {
 }
 
 /// What is not in the runs that the test sends.
-const ELSEWHERE: &[&str] = &["k8s.namespace.name", "k8s.pod.name", "spark.application.attempt.id"];
+const ELSEWHERE: &[&str] = &[
+    "k8s.namespace.name",
+    "k8s.pod.name",
+    "spark.application.attempt.id",
+    // With prices, with texts shown, beyond limits, of sources that tell less.
+    "spark.application.cost.currency",
+    "spark.sql_execution.plan_nodes_omitted",
+    "spark.sql_execution.description",
+    "spark.sql_execution.error",
+    "spark.job.failure_reason",
+    "spark.stage.failure_reason",
+    "spark.task.speculative",
+    "spark.time.estimated",
+    "spark.start_observed",
+    "spark.end_observed",
+    "spark.spans.dropped",
+    "spark.findings.withdrawn",
+    "spark.finding.preliminary",
+    "spark.finding.configuration_key",
+    "host.name",
+];
 
 /// `spark.finding.evidence.run_time.value` is named as
 /// `spark.finding.evidence.NAME.value`, a word of a closed list as `WORD`.
@@ -136,6 +156,25 @@ fn ids_can_be_worked_out(page: &str, received: &Received) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}
+
+/// The picture is what a Collector receives of the recorded run today.
+#[test]
+fn the_picture_is_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let fresh = folder.path().join("fresh.svg");
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(root().join("docs/opentelemetry/waterfall.py"))
+        .arg(&fresh)
+        .args(["--program", env!("CARGO_BIN_EXE_spark-exporter")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let fresh = std::fs::read_to_string(fresh).unwrap();
+    let shown = std::fs::read_to_string(root().join("docs/opentelemetry/skewed-run.svg")).unwrap();
+    assert!(fresh.contains("data_skew, hot_key"), "it says why");
+    assert!(fresh == shown, "docs/opentelemetry/skewed-run.svg is out of date: make waterfall");
 }
 
 /// Fenced blocks of a language.

@@ -286,6 +286,8 @@ fn any(value: &Value) -> String {
         ("arrayValue", list_of) => {
             list(list_of, "values").iter().map(any).collect::<Vec<_>>().join(",")
         }
+        // In one way, whole or not.
+        ("doubleValue", _) => float(value).to_string(),
         (_, Value::String(text)) => text.clone(),
         (_, other) => other.to_string(),
     }

@@ -13,7 +13,7 @@ use crate::scraped::Scrape;
 pub(crate) const SOON: Duration = Duration::from_mins(2);
 
 /// A run of every sort: skewed, failed, spilled, streamed, one that is lost.
-pub(crate) const RUNS: [(&str, &str); 8] = [
+pub(crate) const RUNS: [(&str, &str); 9] = [
     ("hot_key/4.3.0", "app-otlp-skewed"),
     ("healthy/4.3.0", "app-otlp-healthy"),
     ("spill/4.3.0", "app-otlp-spill"),
@@ -22,6 +22,7 @@ pub(crate) const RUNS: [(&str, &str); 8] = [
     ("executor_heap_oom/4.3.0", "app-otlp-oom"),
     ("stage_retries/4.3.0", "app-otlp-retries"),
     ("python_udf/3.5.9", "app-otlp-python"),
+    ("job_failed/4.3.0", "app-otlp-job"),
 ];
 
 /// A folder with event logs of these runs, ended now.

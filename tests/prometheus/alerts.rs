@@ -47,6 +47,7 @@ pub(crate) const OF_DAEMONS: &[(&str, &[&str])] = &[
     ("SparkExporterSeriesDropped", &["torn/series_limit"]),
     ("SparkExporterStorageDown", &["torn"]),
     ("SparkExporterStoragePending", &["torn"]),
+    ("SparkExporterOtlpFailing", &["torn"]),
     ("SparkExporterAppNamesOverflowed", &["crowded"]),
     ("SparkExporterIdentityCollisions", &["crowded"]),
 ];

@@ -40,7 +40,8 @@ async fn trouble(world: &mut World) {
         std::fs::create_dir(world.cluster(cluster)).unwrap();
     }
     // A log that cannot be read, one that may not be followed, a store that is
-    // none, too many series, and a source that does not answer.
+    // none, too many series, a source that does not answer, and nobody who
+    // takes what is sent by OTLP.
     let torn = world.cluster("torn");
     std::fs::write(torn.join("app-first.zip"), b"PK\x03\x04rest of it").unwrap();
     let run = Run::recorded("healthy_short/4.3.0");
@@ -51,7 +52,8 @@ async fn trouble(world: &mut World) {
     let configuration = format!(
         "clusters:\n- {{name: torn, event_log_dirs: ['{}'], urls: ['http://127.0.0.1:1']}}\n\
          - {{name: gone, urls: ['http://127.0.0.1:1']}}\n\
-         intervals: {{event_log_dir: 1s}}\nstorage: {{path: '{}'}}\nlimits: {{series: 200, followed_logs: 0}}\n",
+         intervals: {{event_log_dir: 1s}}\nstorage: {{path: '{}'}}\nlimits: {{series: 200, followed_logs: 0}}\n\
+         otlp: {{metrics: {{endpoint: 'http://127.0.0.1:1/v1/metrics', interval: 2s}}}}\n",
         torn.display(),
         store.display()
     );

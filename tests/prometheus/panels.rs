@@ -34,8 +34,10 @@ const LOOKS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Queries that have nothing to show here, and why.
-const EMPTY: &[(&str, &str, &str)] =
-    &[("exporter", "Connections refused or broken", "nobody breaks a connection here")];
+const EMPTY: &[(&str, &str, &str)] = &[
+    ("exporter", "Connections refused or broken", "nobody breaks a connection here"),
+    ("exporter", "Since a request was taken", "no back end takes anything here"),
+];
 
 pub(crate) fn dashboards() -> BTreeMap<String, Value> {
     let folder = root().join("dashboards");

@@ -90,7 +90,8 @@ pub(crate) fn send(
 
 /// All spans of a run that has ended.
 pub(crate) fn whole(view: &RunView, settings: &TracesSettings) -> Vec<SpanData> {
-    let Due { parts, is_last } = due(view, &SentSpans::default(), settings, Texts::Hidden, now());
+    let Due { parts, is_last, .. } =
+        due(view, &SentSpans::default(), settings, Texts::Hidden, now());
     assert!(is_last);
     parts.into_iter().flat_map(|part| part.spans).collect()
 }

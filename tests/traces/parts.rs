@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use jiff::SignedDuration;
 use opentelemetry::trace::SpanId;
 use opentelemetry_sdk::trace::SpanData;
 use spark_exporter::config::Limits;
 use spark_exporter::eventlog::{ReadOptions, read, scan};
-use spark_exporter::expose::otlp::spans::due;
+use spark_exporter::expose::otlp::spans::{Mark, due};
 use spark_exporter::fetch::files::LocalFiles;
-use spark_exporter::model::{Application, Kind, State};
+use spark_exporter::model::{Application, Kind, Source, State};
 use spark_exporter::report::Texts;
 use spark_exporter::store::SentSpans;
 
@@ -143,4 +144,69 @@ fn every_recorded_run_is_whole_traces() {
         let events: usize = findings(&spans).values().sum();
         assert_eq!(events, view.diagnosis.findings.len(), "{name}: each finding once");
     }
+}
+
+/// As the driver's REST API left it when the driver was gone.
+fn left_by_driver(state: State) -> Application {
+    let mut application = recorded("left_running/4.3.0");
+    application.source = Source::Driver;
+    application.state = state;
+    application
+}
+
+#[test]
+fn a_driver_that_is_gone_is_waited_with_for_a_source_that_saw_the_end() {
+    let application = left_by_driver(State::Unknown);
+    let observed = application.observed;
+    let view = view(application);
+    let mut sent = SentSpans::default();
+    let mut look = |minutes: i64| {
+        let now = observed + SignedDuration::from_mins(minutes);
+        let due = due(&view, &sent, &settings(), Texts::Hidden, now);
+        let names: Vec<_> =
+            due.parts.iter().flat_map(|part| &part.spans).map(|span| span.name.clone()).collect();
+        due.parts.iter().for_each(|part| part.done.put(&mut sent));
+        (names, due.again, due.is_last)
+    };
+    let (names, again, is_last) = look(2);
+    assert!(names.iter().any(|name| name == "sql 1") && again && !is_last);
+    assert!(!names.iter().any(|name| name == "application"));
+    assert_eq!(look(3), (vec![], true, false));
+    let (names, again, is_last) = look(6);
+    assert_eq!(names, ["application"]);
+    assert!(is_last && !again);
+}
+
+#[test]
+fn parts_of_a_driver_go_when_its_lists_have_been_read() {
+    let application = left_by_driver(State::Running);
+    let ended = |at: usize| application.jobs[at].completed.unwrap();
+    let view = view(application.clone());
+    let stages = |now| {
+        let due = due(&view, &SentSpans::default(), &settings(), Texts::Hidden, now);
+        let parts = due.parts.iter().filter(|part| matches!(part.done.marks[0], Mark::Stage(_)));
+        parts.count()
+    };
+    assert_eq!(stages(ended(0) + SignedDuration::from_secs(60)), 0);
+    assert_eq!(stages(ended(3) + SignedDuration::from_secs(91)), 4);
+}
+
+#[test]
+fn what_is_not_sampled_or_never_ran_is_settled_too() {
+    let mut settings = settings();
+    settings.sampling.ratio = 0.0;
+    let view = view(recorded("streaming/4.3.0"));
+    let mut sent = SentSpans::default();
+    assert!(send(&view, &mut sent, &settings).is_empty());
+    let ids = view.application.sql.iter().flatten().map(|execution| execution.id);
+    assert!(ids.max().is_some_and(|last| sent.executions.len() == last + 1));
+
+    settings.sampling.ratio = 1.0;
+    let mut sent = SentSpans::default();
+    send(&view, &mut sent, &settings);
+    let known = view.application.stages.iter().map(|stage| u64::from(stage.id.stage));
+    for stage in known {
+        assert!(sent.stages.contains(stage), "stage {stage}");
+    }
+    assert!(!sent.stages.contains(100_000));
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response};
-use opentelemetry::KeyValue;
+use opentelemetry::logs::LogRecord;
 use opentelemetry::trace::TracerProvider;
+use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{
@@ -21,7 +22,8 @@ use opentelemetry_otlp::{
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLoggerProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use prost::Message;
 use tokio::runtime::Handle;
@@ -84,7 +86,8 @@ impl Own {
                 .with_http_client(Delivery::new(Signal::Logs, &logs.destination, telemetry)?)
                 .build()?;
             let provider = SdkLoggerProvider::builder().with_resource(of.clone());
-            own.lines = Some(provider.with_batch_exporter(exporter).build());
+            let provider = provider.with_log_processor(Plain).with_batch_exporter(exporter);
+            own.lines = Some(provider.build());
         }
         if let Some(traces) = settings.traces.as_ref().filter(|_| settings.own_traces) {
             let exporter = SpanExporter::builder()
@@ -108,9 +111,17 @@ impl Own {
             listeners.push(listen_to_lines(level, OpenTelemetryTracingBridge::new(provider))?);
         }
         if let Some(provider) = &self.spans {
-            let tracer = provider.tracer(resource::SERVICE_NAME);
-            let layer = tracing_opentelemetry::layer().with_tracer(tracer);
-            listeners.push(listen_to_spans(layer.with_location(false).with_threads(false)));
+            let scope = InstrumentationScope::builder(resource::SERVICE_NAME)
+                .with_version(env!("CARGO_PKG_VERSION"))
+                .build();
+            let layer = tracing_opentelemetry::layer()
+                .with_tracer(provider.tracer_with_scope(scope))
+                // Where in the source a span begins helps nobody.
+                .with_location(false)
+                .with_threads(false)
+                .with_target(false)
+                .with_tracked_inactivity(false);
+            listeners.push(listen_to_spans(layer));
         }
         Ok(listeners)
     }
@@ -125,6 +136,29 @@ impl Own {
         if let Some(provider) = &self.spans {
             let _ = provider.shutdown_with_timeout(within);
         }
+    }
+}
+
+/// A line as a record without what `tracing` makes of its place in the source:
+/// a name of the event that changes with each release.
+#[derive(Debug)]
+struct Plain;
+
+impl LogProcessor for Plain {
+    fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
+        record.set_event_name("");
+        // It is observed as it happens.
+        if let Some(at) = record.observed_timestamp() {
+            record.set_timestamp(at);
+        }
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
     }
 }
 

@@ -45,6 +45,7 @@ impl Senders {
                 instance: instance.to_owned(),
                 series: limits.series,
                 shutdown_timeout: *shutdown_timeout,
+                telemetry: Arc::clone(telemetry),
             }),
         };
         let traces = match &settings.traces {

@@ -410,8 +410,8 @@ catalogue! {
         "Data points, spans or log records that the OTLP back end left out of requests it took (partial success)";
     OtlpFailed, "spark_exporter_otlp_items_failed_total", "spark_exporter.otlp.items_failed", Counter, Things("{item}"), Daemon, ["signal", "reason"], 21, Stable,
         "Data points, spans or log records of requests that the OTLP back end refused, by reason: lost";
-    OtlpDropped, "spark_exporter_otlp_items_dropped_total", "spark_exporter.otlp.items_dropped", Counter, Things("{item}"), Daemon, ["signal", "reason"], 6, Experimental,
-        "What was never sent by OTLP, by reason: backlog (runs that waited beyond the room for them) or spans_limit (spans of a trace beyond otlp.traces.spans_per_trace)";
+    OtlpDropped, "spark_exporter_otlp_items_dropped_total", "spark_exporter.otlp.items_dropped", Counter, Things("{item}"), Daemon, ["signal", "reason"], 9, Experimental,
+        "What was never sent by OTLP, by reason: backlog (runs, or ends of series, that waited beyond the room for them), spans_limit (spans of a trace beyond otlp.traces.spans_per_trace) or too_large (larger than otlp.request_size)";
     OtlpBytes, "spark_exporter_otlp_request_bytes_total", "spark_exporter.otlp.request", Counter, Bytes, Daemon, ["signal"], 3, Experimental,
         "Bytes of requests that the OTLP back end took, before compression";
     OtlpSuccessTime, "spark_exporter_otlp_last_success_timestamp_seconds", "spark_exporter.otlp.last_success_timestamp", Gauge, Seconds, Daemon, ["signal"], 3, Stable,

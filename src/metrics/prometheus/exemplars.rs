@@ -1,73 +1,71 @@
 //! Puts exemplars behind the buckets of histograms while they are written.
 //!
 //! `prometheus-client` writes exemplars only of histograms that it counted
-//! itself: there is no way to make one of its `Exemplar`s. So the text passes
-//! through a writer that knows which of the next lines have one.
+//! itself: there is no way to make one of its `Exemplar`s. So the text of a
+//! metric passes through a writer that knows which of its lines have one.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::metrics::sample::{Exemplar, Histogram};
+use crate::metrics::sample::{Exemplar, Histogram, Value};
+use crate::metrics::snapshot::Family;
 
-/// Shared by whoever walks the histograms and the writer beneath.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Margin(Arc<Inner>);
-
-#[derive(Debug, Default)]
-struct Inner {
-    /// Of the lines to come, the first one first.
-    lines: Mutex<VecDeque<Option<Exemplar>>>,
-    /// How many those are: looked at for each piece of text, where a lock
-    /// would cost as much as the writing.
-    left: AtomicUsize,
-}
-
-impl Margin {
-    /// Of the lines of a histogram: its sum, its count, its buckets.
-    pub(super) fn expect(&self, histogram: &Histogram) {
-        if histogram.exemplars.is_empty() {
-            return;
-        }
-        let mut lines = VecDeque::from(vec![None; 2 + histogram.counts.len()]);
-        for exemplar in &histogram.exemplars {
-            let bucket = Histogram::bucket_of(histogram.bounds, exemplar.value);
-            if let Some(line) = lines.get_mut(2 + bucket) {
-                *line = Some(*exemplar);
-            }
-        }
-        self.0.left.store(lines.len(), Ordering::Relaxed);
-        *self.0.lines.lock().unwrap_or_else(PoisonError::into_inner) = lines;
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.left.load(Ordering::Relaxed) == 0
-    }
-
-    /// Of the line that ends now.
-    fn next(&self) -> Option<Exemplar> {
-        let mut lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = lines.pop_front().flatten();
-        self.0.left.store(lines.len(), Ordering::Relaxed);
-        next
-    }
-}
-
-/// Hands text on, with exemplars at the ends of lines.
+/// Hands the text of one metric on, with exemplars at the ends of lines.
 #[derive(Debug)]
 pub(super) struct Writer<'a, W> {
-    pub(super) out: &'a mut W,
-    pub(super) margin: Margin,
+    out: &'a mut W,
+    /// Of the lines to come, comments left out.
+    lines: VecDeque<Option<Exemplar>>,
+    /// Whether the line that has begun is a comment; `None` before it begins.
+    comment: Option<bool>,
+}
+
+/// Whether the metric has any.
+pub(super) fn has_exemplars(family: &Family) -> bool {
+    family.samples.iter().any(|sample| match &sample.value {
+        Value::Histogram(histogram) => !histogram.exemplars.is_empty(),
+        Value::Number(_) => false,
+    })
+}
+
+impl<'a, W> Writer<'a, W> {
+    /// For the text of this metric.
+    pub(super) fn new(out: &'a mut W, family: &Family) -> Self {
+        let mut lines = VecDeque::with_capacity(family.series());
+        for sample in &family.samples {
+            match &sample.value {
+                Value::Histogram(histogram) => lines.extend(of_histogram(histogram)),
+                Value::Number(_) => lines.push_back(None),
+            }
+        }
+        Self { out, lines, comment: None }
+    }
+}
+
+/// Of its lines: sum, count, buckets.
+fn of_histogram(histogram: &Histogram) -> Vec<Option<Exemplar>> {
+    let mut lines = vec![None; 2 + histogram.counts.len()];
+    for exemplar in &histogram.exemplars {
+        let bucket = Histogram::bucket_of(histogram.bounds, exemplar.value);
+        if let Some(line) = lines.get_mut(2 + bucket) {
+            *line = Some(*exemplar);
+        }
+    }
+    lines
 }
 
 impl<W: fmt::Write> fmt::Write for Writer<'_, W> {
-    fn write_str(&mut self, mut text: &str) -> fmt::Result {
-        while !self.margin.is_empty()
-            && let Some((line, rest)) = text.split_once('\n')
-        {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.split_inclusive('\n') {
+            let comment = *self.comment.get_or_insert(part.starts_with('#'));
+            let Some(line) = part.strip_suffix('\n') else {
+                self.out.write_str(part)?;
+                continue;
+            };
+            self.comment = None;
             self.out.write_str(line)?;
-            if let Some(Exemplar { value, at, trace_id, span_id }) = self.margin.next() {
+            let exemplar = if comment { None } else { self.lines.pop_front().flatten() };
+            if let Some(Exemplar { value, at, trace_id, span_id }) = exemplar {
                 // 63 characters of labels; OpenMetrics allows 128.
                 let at = at.as_millisecond() as f64 / 1_000.0;
                 write!(
@@ -76,8 +74,7 @@ impl<W: fmt::Write> fmt::Write for Writer<'_, W> {
                 )?;
             }
             self.out.write_char('\n')?;
-            text = rest;
         }
-        self.out.write_str(text)
+        Ok(())
     }
 }

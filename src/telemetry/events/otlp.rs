@@ -26,19 +26,6 @@ impl OtlpStarted {
     }
 }
 
-/// Something that the environment says of OTLP cannot be used.
-#[derive(Debug)]
-pub struct OtlpSettingIgnored {
-    /// Begins with the name of the variable; never its value.
-    pub message: String,
-}
-
-impl OtlpSettingIgnored {
-    pub fn emit(self, _: &Telemetry) {
-        warn!(warning = self.message, "environment of OpenTelemetry");
-    }
-}
-
 /// A request was taken.
 #[derive(Debug)]
 pub struct OtlpAccepted {

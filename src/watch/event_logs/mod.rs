@@ -20,7 +20,7 @@ use tracing::{Instrument, info_span};
 use self::follow::{Fate, Followed, Step};
 use self::plan::{Known, Plan, Policy};
 use super::schedule::Pace;
-use super::source::{Cycle, Place, blocking};
+use super::source::{Cycle, Place, blocking, cycle_span};
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions, ReadStatistics};
 use crate::fetch::files::Files;
@@ -43,7 +43,7 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
     let mut generation = None;
     loop {
         let mut cycle = Cycle::start();
-        let span = source.place.cycle_span(&source.target);
+        let span = cycle_span(&source.target);
         match source.list().instrument(span.clone()).await {
             Ok(found) => {
                 let newest = source.place.watcher.memory.generation();

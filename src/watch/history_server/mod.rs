@@ -18,7 +18,7 @@ mod run;
 
 use super::Offer;
 use super::schedule::Pace;
-use super::source::{Cycle, Place};
+use super::source::{Cycle, Place, cycle_span};
 use crate::config::{Cluster, ServerUrl};
 use crate::eventlog::Listed;
 use crate::fetch::{FetchError, FetchErrorKind};
@@ -100,7 +100,7 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     };
     loop {
         let mut cycle = Cycle::start();
-        let span = reader.place.cycle_span(&target);
+        let span = cycle_span(&target);
         if let Err(error) = reader.read_new(&mut cycle).instrument(span).await {
             cycle.failure = Some(error.into());
         }

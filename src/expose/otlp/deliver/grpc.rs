@@ -24,7 +24,7 @@ use crate::config::otlp::{Compression, Destination, Signal};
 /// Of the connection between requests. Pings of HTTP/2 would be refused by
 /// many servers as too many; a connection that hangs is given up after a
 /// request has timed out on it.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE: Duration = Duration::from_mins(1);
 
 pub(super) struct Grpc {
     signal: Signal,

@@ -23,7 +23,7 @@ const SMALL: usize = 64 << 10;
 /// How long a connection that nobody uses stays open: longer than an interval
 /// of metrics, and each has one.
 const IDLE: Duration = Duration::from_mins(5);
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE: Duration = Duration::from_mins(1);
 
 pub(super) struct Http {
     signal: Signal,

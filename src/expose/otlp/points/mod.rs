@@ -40,7 +40,17 @@ pub struct Points {
     round: Option<Round>,
     /// Of the latest request.
     marks: Vec<Mark>,
-    dropped: u64,
+    dropped: Dropped,
+}
+
+/// Points that were left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Larger than a request may be.
+    pub too_large: u64,
+    /// Ends of series for which there was no room while the back end took
+    /// none.
+    pub backlog: u64,
 }
 
 impl Points {
@@ -59,7 +69,7 @@ impl Points {
             memory: Memory::default(),
             round: None,
             marks: Vec::new(),
-            dropped: 0,
+            dropped: Dropped::default(),
         }
     }
 
@@ -68,7 +78,7 @@ impl Points {
     pub fn begin(&mut self, moment: Arc<Moment>) {
         self.leave();
         let round = Round::new(&self.encoder, &mut self.memory, moment);
-        self.dropped += round.forgotten;
+        self.dropped.backlog += round.forgotten;
         self.round = Some(round);
     }
 
@@ -92,7 +102,7 @@ impl Points {
                 return None;
             };
             let Batch { request, marks, dropped } = batch;
-            self.dropped += dropped;
+            self.dropped.too_large += dropped;
             if request.is_some() {
                 self.marks = marks;
                 return request;
@@ -115,9 +125,8 @@ impl Points {
         self.leave();
     }
 
-    /// Points that were left out since this was asked last: larger than a
-    /// request may be, or ends of series that had waited too long.
-    pub fn take_dropped(&mut self) -> u64 {
+    /// What was left out since this was asked last.
+    pub fn take_dropped(&mut self) -> Dropped {
         std::mem::take(&mut self.dropped)
     }
 

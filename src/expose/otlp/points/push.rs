@@ -10,6 +10,8 @@ use super::Points;
 use crate::config::otlp::{MetricsSettings, OtlpResource, Temporality};
 use crate::expose::otlp::deliver::{Request, Sender, Sent};
 use crate::expose::otlp::{Feed, Moment};
+use crate::telemetry::Telemetry;
+use crate::telemetry::events::OtlpDropped;
 
 /// What is sent, and where.
 #[derive(Debug)]
@@ -25,15 +27,17 @@ pub struct Push {
     pub series: usize,
     /// How long the last export may take, once `stop` has come.
     pub shutdown_timeout: Duration,
+    pub telemetry: Arc<Telemetry>,
 }
 
 /// Sends the newest moment at each interval, until `stop`; then once more.
 ///
 /// The first goes out as soon as every source has ended its first cycle, or
-/// an interval has passed. A moment is tried until the next is due, and given
-/// up then: the next one tells all of it.
+/// an interval has passed. A moment is tried until the next is due (or for
+/// `export_timeout`), and given up then: the next one tells all of it.
 pub async fn push(push: Push, mut feed: Feed, stop: CancellationToken) {
     let interval = push.settings.interval.max(Duration::from_millis(1));
+    let at_most = push.settings.export_timeout.min(interval);
     let mut pusher = Pusher { points: None, done: None, push, stop };
     pusher.begin(&mut feed, interval).await;
     let mut due = interval_at(Instant::now(), interval);
@@ -46,7 +50,7 @@ pub async fn push(push: Push, mut feed: Feed, stop: CancellationToken) {
         }
         let moment = feed.borrow_and_update().clone();
         if let Some(moment) = moment {
-            let until = Instant::now() + interval;
+            let until = Instant::now() + at_most;
             pusher.export(moment, until).await;
         }
     }
@@ -124,6 +128,11 @@ impl Pusher {
                     all = false;
                 }
             }
+        }
+        let dropped = self.points.as_mut().map(Points::take_dropped).unwrap_or_default();
+        let signal = self.push.sender.signal().as_str();
+        for (reason, count) in [("too_large", dropped.too_large), ("backlog", dropped.backlog)] {
+            OtlpDropped { signal, reason, count }.emit(&self.push.telemetry);
         }
         all
     }

@@ -77,6 +77,25 @@ impl Work for Careful {
     }
 }
 
+/// As [`Stages`], once so much time has passed.
+struct Late(Instant);
+
+impl Work for Late {
+    type Memo = ();
+    const THOUGH_UNCERTAIN: bool = true;
+
+    fn max_age(&self) -> Duration {
+        Duration::from_hours(1)
+    }
+
+    fn due(&self, view: &RunView, sent: &Delivered, (): &mut (), now: Now) -> Parcels {
+        if now.instant < self.0.into_std() {
+            return Parcels { again: true, ..Parcels::default() };
+        }
+        Stages::parcels(view, sent)
+    }
+}
+
 /// A back end.
 #[derive(Debug, Default)]
 struct Server {
@@ -477,6 +496,25 @@ async fn killed_at_any_moment_nothing_is_lost_and_one_request_at_most_comes_twic
     assert_eq!(taken.iter().cloned().collect::<BTreeSet<_>>(), wanted);
     let twice = (taken.len() - wanted.len()) as u64;
     assert!(twice <= KILLS, "{twice}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_due_later_is_sent_though_the_run_has_left() {
+    let mut world = World::new();
+    let late = Instant::now() + Duration::from_millis(400);
+    world.start_with(Late(late));
+    let runs = [done("a", 2), done("b", 1)];
+    world.publish(&runs);
+    sleep(Duration::from_millis(100)).await;
+    world.publish(&runs[1..]);
+    // Moments come and go, each without news.
+    for _ in 0..50 {
+        world.publish(&runs[1..]);
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(world.taken(3).await.len(), 3);
+    world.stop().await;
+    assert_eq!(world.server.all().len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

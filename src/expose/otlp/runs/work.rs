@@ -71,7 +71,7 @@ impl Work for Traces {
         let due = spans::due(view, &sent.spans, &self.settings, self.texts, now.at);
         let resource = resource::of_run(&self.resource, view);
         let batches = spans::requests(due.parts, &resource, self.request_size);
-        let mut parcels = Parcels::default();
+        let mut parcels = Parcels { again: due.again, ..Parcels::default() };
         for spans::Batch { request, done } in batches {
             let mut spans = SentSpans::default();
             for done in &done {

@@ -41,9 +41,14 @@ impl Builder<'_> {
             let tasks = tasks.filter(|(place, _)| chosen.tasks.contains(&(node, *place)));
             spans.extend(tasks.map(|(_, task)| self.task(node, stage.id, task)));
         }
+        let mut marks = vec![mark];
+        if let Some(job) = self.forest.job(node).filter(|job| job.completed.is_some()) {
+            // So that what was sent is ranges without gaps.
+            marks.extend(job::never_ran(self.forest, job).map(Mark::Stage));
+        }
         let is_root = self.forest.trees[self.forest.nodes[node].tree].root == node;
         let dropped = if is_root { chosen.dropped } else { 0 };
-        let done = Done { marks: vec![mark], spans: spans.len() as u64, findings, dropped };
+        let done = Done { marks, spans: spans.len() as u64, findings, dropped };
         Part { spans, done }
     }
 

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::Mark;
 use crate::model::{
     Application, Job, JobStatus, Kind, SpanId, SpanOf, SqlExecution, SqlStatus, Stage, StageId,
-    StageStatus, State, TraceContext, TraceId,
+    StageStatus, TraceContext, TraceId,
 };
 use crate::store::SentSpans;
 
@@ -60,8 +60,9 @@ pub(super) struct Forest<'a> {
 }
 
 impl<'a> Forest<'a> {
-    /// `None` for a run of which no time is known.
-    pub(super) fn of(application: &'a Application, sent: &SentSpans) -> Option<Self> {
+    /// `None` for a run of which no time is known. `ended`: whether what has
+    /// no end in it ended with it.
+    pub(super) fn of(application: &'a Application, sent: &SentSpans, ended: bool) -> Option<Self> {
         let start = application.start.or_else(|| first_moment(application))?;
         let mut forest = Self {
             application,
@@ -77,7 +78,6 @@ impl<'a> Forest<'a> {
             trace: TraceId::of(application),
             remote: application.trace_parent(),
         });
-        let ended = application.state != State::Running;
         let end = ended.then(|| application.end.unwrap_or(application.observed));
         forest.add(Mark::Application, 0, None, start, end, sent);
         forest.nodes[0].end_seen = application.end.is_some();

@@ -4,22 +4,14 @@ use super::Mark;
 use super::attributes::Attributes;
 use super::forest::{Forest, attempts};
 use crate::expose::otlp::text;
-use crate::model::Job;
+use crate::model::{Job, StageId};
 use crate::report::Texts;
 
 pub(super) fn attributes(forest: &Forest<'_>, job: &Job, texts: Texts, to: &mut Attributes) {
     to.number("spark.job.id", job.id);
     to.text("spark.job.status", job.status.as_str());
     to.number("spark.job.stages", job.stage_ids.len() as u64);
-    // Those that it listed and that never ran, because their output was there.
-    let skipped = job
-        .stage_ids
-        .iter()
-        .filter(|stage| {
-            let mut known = attempts(forest.application, **stage).peekable();
-            known.peek().is_some() && known.all(|id| forest.node_of(Mark::Stage(id)).is_none())
-        })
-        .count();
+    let skipped = never_ran(forest, job).count();
     if skipped > 0 && job.completed.is_some() {
         to.number("spark.job.stages_skipped", skipped as u64);
     }
@@ -29,4 +21,14 @@ pub(super) fn attributes(forest: &Forest<'_>, job: &Job, texts: Texts, to: &mut 
     if let Some(reason) = job.failure_reason.as_deref().filter(|_| texts.are_shown()) {
         to.text("spark.job.failure_reason", text::short(reason, 1_000));
     }
+}
+
+/// Stages that the job listed and that never ran, because their output was
+/// there.
+pub(super) fn never_ran(forest: &Forest<'_>, job: &Job) -> impl Iterator<Item = StageId> {
+    job.stage_ids.iter().filter_map(|stage| {
+        let mut known = attempts(forest.application, *stage).peekable();
+        let first = *known.peek()?;
+        known.all(|id| forest.node_of(Mark::Stage(id)).is_none()).then_some(first)
+    })
 }

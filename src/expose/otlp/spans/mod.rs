@@ -26,7 +26,7 @@ use opentelemetry_sdk::trace::SpanData;
 
 use crate::config::otlp::TracesSettings;
 use crate::metrics::RunView;
-use crate::model::{Source, StageId, State};
+use crate::model::{Application, Source, StageId, State};
 use crate::report::Texts;
 use crate::store::SentSpans;
 
@@ -40,6 +40,10 @@ pub use request::{Batch, requests};
 /// How long after its end a part of a driver that is asked is waited with.
 const SETTLED: SignedDuration = SignedDuration::from_secs(90);
 
+/// How long a run whose driver is gone is waited with for a source that saw
+/// how it ended.
+const HAND_OVER: SignedDuration = SignedDuration::from_mins(5);
+
 /// What is to be sent of a run now.
 #[derive(Debug, Default)]
 pub struct Due {
@@ -48,6 +52,8 @@ pub struct Due {
     pub parts: Vec<Part>,
     /// Once these are taken nothing more will come of the run.
     pub is_last: bool,
+    /// There may be more of the same reading some time later.
+    pub again: bool,
 }
 
 /// Spans that are sent together, and what is written down of them.
@@ -132,10 +138,11 @@ pub fn due(
     now: Timestamp,
 ) -> Due {
     let application = &*view.application;
-    let has_ended = application.state != State::Running;
-    let is_over = Due { parts: Vec::new(), is_last: true };
-    let Some(forest) = Forest::of(application, sent) else {
-        return Due { is_last: has_ended, ..Due::default() };
+    let is_handed_over = is_handed_over(application, now);
+    let has_ended = application.state != State::Running && !is_handed_over;
+    let is_over = Due { is_last: true, ..Due::default() };
+    let Some(forest) = Forest::of(application, sent, has_ended) else {
+        return Due { is_last: has_ended, again: is_handed_over, ..Due::default() };
     };
     if sent.application || forest.nodes[0].end.is_some_and(|end| is_old(end, settings, now)) {
         return is_over;
@@ -145,9 +152,18 @@ pub fn due(
     // The application's own tree last: its root says what became of the rest.
     let trees = (1..forest.trees.len()).chain([0]);
     let mut chosen: Vec<(usize, Chosen)> = Vec::new();
+    let mut not_sampled = Part::default();
     for tree in trees.filter(|tree| !forest.members[*tree].is_empty()) {
         let ended = ended(&forest, tree, settings, now);
-        if ended.is_empty() || !sampling::is_in(&forest, tree, &settings.sampling) {
+        if ended.is_empty() {
+            continue;
+        }
+        if !sampling::is_in(&forest, tree, &settings.sampling) {
+            // That is settled, but for a run that goes on.
+            if tree != 0 {
+                let marks = ended.iter().map(|node| forest.nodes[*node].mark);
+                not_sampled.done.marks.extend(marks);
+            }
             continue;
         }
         let before = if tree == 0 && forest.is_batch() { sent.spans } else { 0 };
@@ -160,6 +176,9 @@ pub fn due(
     let there = there(&forest, &chosen);
     let builder = Builder { view, forest: &forest, placed: &placed, there: &there, texts };
     let mut parts = Vec::new();
+    if !not_sampled.done.marks.is_empty() {
+        parts.push(not_sampled);
+    }
     for (tree, chosen) in &chosen {
         let from = parts.len();
         if *tree == 0 {
@@ -174,7 +193,16 @@ pub fn due(
             last.done.marks.extend(left);
         }
     }
-    Due { parts, is_last: has_ended }
+    Due { parts, is_last: has_ended, again: is_handed_over }
+}
+
+/// A driver that does not answer any more has left its run without an end:
+/// the event log or the History Server will tell it, as a rule soon.
+fn is_handed_over(application: &Application, now: Timestamp) -> bool {
+    application.source == Source::Driver
+        && application.state == State::Unknown
+        && application.end.is_none()
+        && now.duration_since(application.observed) < HAND_OVER
 }
 
 /// Nodes of a tree that may go now.

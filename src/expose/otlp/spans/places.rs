@@ -5,7 +5,7 @@ use super::forest::Forest;
 use super::{events, sampling};
 use crate::config::otlp::Sampling;
 use crate::diagnose::Subject;
-use crate::model::{Application, SpanId, TraceId};
+use crate::model::{Application, SpanId, State, TraceId};
 use crate::store::SentSpans;
 
 /// Of one run.
@@ -17,7 +17,8 @@ pub struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub fn of(application: &'a Application, sampling: Sampling) -> Self {
-        Self { forest: Forest::of(application, &SentSpans::default()), sampling }
+        let ended = application.state != State::Running;
+        Self { forest: Forest::of(application, &SentSpans::default(), ended), sampling }
     }
 
     /// The span that the finding is told on, sent or still to be; that of the
