@@ -48,7 +48,9 @@ impl Builder<'_> {
             // So that what was sent is ranges without gaps.
             marks.extend(job::never_ran(self.forest, job).map(Mark::Stage));
         }
-        let done = Done { marks, spans: spans.len() as u64, findings };
+        let is_root = self.forest.trees[self.forest.nodes[node].tree].root == node;
+        let dropped = if is_root { chosen.dropped } else { 0 };
+        let done = Done { marks, spans: spans.len() as u64, findings, dropped };
         Part { spans, done }
     }
 

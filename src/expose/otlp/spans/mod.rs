@@ -71,6 +71,9 @@ pub struct Done {
     pub spans: u64,
     /// Findings that are events of them, by hash.
     pub findings: Vec<u64>,
+    /// Spans that are left out of the trace for good
+    /// (`otlp.traces.spans_per_trace`), told by its root.
+    pub dropped: u64,
 }
 
 /// A part of a run; tasks belong to their stage attempt.
