@@ -250,7 +250,9 @@ mod tests {
         ) {
             let set = |ids: &[u64]| {
                 let mut ranges = Ranges::default();
-                ids.iter().for_each(|id| ranges.insert(*id));
+                for id in ids {
+                    ranges.insert(*id);
+                }
                 ranges
             };
             let mut both = set(&one);
@@ -271,8 +273,8 @@ mod tests {
         let said = |finding: &SentFinding| FindingNews::Said(finding.clone());
         let (spill, worse) = (finding("spill", "info", 0), finding("spill", "warning", 0));
         let (second, skew) = (finding("spill", "info", 1), finding("data_skew", "info", 0));
-        let mut news = News::default();
-        news.findings = vec![said(&spill), said(&second), said(&skew)];
+        let first = vec![said(&spill), said(&second), said(&skew)];
+        let mut news = News { findings: first, ..News::default() };
         let later = vec![said(&worse), FindingNews::Gone(skew.clone())];
         news.append(News { findings: later, ..News::default() });
         let mut delivered = Delivered::default();
