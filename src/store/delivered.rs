@@ -205,6 +205,12 @@ impl Ranges {
                 _ => self.0.push((first, last)),
             }
         }
+        let over = self.0.len().saturating_sub(Self::MOST);
+        if over > 0 {
+            let (first, _) = self.0[0];
+            self.0.drain(..over);
+            self.0[0].0 = first;
+        }
     }
 
     pub fn len(&self) -> u64 {
@@ -259,6 +265,22 @@ mod tests {
             both.add(&set(&other));
             prop_assert_eq!(both, set(&[one, other].concat()));
         }
+    }
+
+    #[test]
+    fn two_sets_together_have_no_more_gaps_than_one_may_have() {
+        let every_other = |from: u64| {
+            let mut ranges = Ranges::default();
+            for step in 0..Ranges::MOST as u64 {
+                ranges.insert(from + 2 * step);
+            }
+            ranges
+        };
+        let (mut both, later) = (every_other(0), every_other(1_000_000));
+        both.add(&later);
+        assert_eq!(both.0.len(), Ranges::MOST);
+        assert!((0..Ranges::MOST as u64).all(|step| both.contains(2 * step)));
+        assert!(both.contains(1_000_000) && !both.contains(1_000_003), "the latest are exact");
     }
 
     #[test]
