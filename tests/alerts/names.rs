@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::Regex;
 use serde_json::Value;
 use spark_exporter::diagnose::{Cause, Rule, Severity};
+use spark_exporter::metrics::catalogue::{CATALOGUE, Metric};
 use spark_exporter::model::{DataQuality, JobStatus, Kind, Source, State};
-use spark_exporter::telemetry::{LOG_FAILURES, SERIES_DROPPED, SKIPPED};
+use spark_exporter::telemetry::{LOG_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED};
 
 use crate::common::promql::{problems, selectors};
 use crate::files::{RECORDING, alerts, annotation, folder, rules};
@@ -161,7 +162,12 @@ fn texts_name_labels_that_the_alert_has() {
                 let label = &found[1];
                 let kept = kept.split(", ").any(|kept| kept == label);
                 // Series of the exporter as they were scraped.
-                let scraped = !expression.contains(" by ") && label == "instance";
+                let has = |metric: &Metric| {
+                    expression.contains(metric.name) && metric.label_names().any(|has| has == label)
+                };
+                let scraped = !expression.contains(" by ")
+                    && !expression.contains(&format!("without ({label})"))
+                    && (label == "instance" || CATALOGUE.iter().any(has));
                 assert!(kept || scraped, "{name}: {text} names {label}");
             }
         }
@@ -183,7 +189,7 @@ fn values_that_are_matched_exist() {
     let known: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
         ("rule", known_rules),
         ("state", states.clone()),
-        ("outcome", states),
+        ("outcome", states.into_iter().chain(OTLP_OUTCOMES).collect()),
         ("reason", reasons),
         ("cause", causes.iter().map(|cause| cause.as_str()).chain([""]).collect()),
         ("severity", Severity::ALL.iter().map(|severity| severity.as_str()).collect()),

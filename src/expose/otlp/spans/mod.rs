@@ -174,7 +174,14 @@ pub fn due(
     }
     let placed = events::place(&forest, findings, &chosen, sent);
     let there = there(&forest, &chosen);
-    let builder = Builder { view, forest: &forest, placed: &placed, there: &there, texts };
+    let builder = Builder {
+        view,
+        forest: &forest,
+        placed: &placed,
+        there: &there,
+        texts,
+        tasks_per_stage: settings.tasks_per_stage,
+    };
     let mut parts = Vec::new();
     if !not_sampled.done.marks.is_empty() {
         parts.push(not_sampled);
