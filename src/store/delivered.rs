@@ -27,7 +27,8 @@ pub struct SentSpans {
     pub jobs: Ranges,
     /// First attempts of stages, with their tasks, by stage id.
     pub stages: Ranges,
-    /// Further attempts: stage id and attempt.
+    /// Further attempts: stage id and attempt; at most
+    /// [`SentSpans::MOST_RETRIES`], the latest.
     pub retries: BTreeSet<(u32, u32)>,
     /// Spans in all.
     pub spans: u64,
@@ -39,6 +40,9 @@ pub struct SentSpans {
 impl SentSpans {
     /// As many as are said about one run.
     const MOST_FINDINGS: usize = 1_000;
+    /// More than a run that ends has; one that does not shows no more of the
+    /// older ones.
+    const MOST_RETRIES: usize = 10_000;
 
     /// Beyond the most, a finding is told a second time rather than kept.
     pub fn told(&mut self, findings: &[u64]) {
@@ -128,6 +132,9 @@ impl SentSpans {
         self.jobs.add(&other.jobs);
         self.stages.add(&other.stages);
         self.retries.extend(&other.retries);
+        while self.retries.len() > Self::MOST_RETRIES {
+            self.retries.pop_first();
+        }
         self.spans = self.spans.saturating_add(other.spans);
         self.told(&other.findings.iter().copied().collect::<Vec<_>>());
     }
@@ -281,6 +288,19 @@ mod tests {
         assert_eq!(both.0.len(), Ranges::MOST);
         assert!((0..Ranges::MOST as u64).all(|step| both.contains(2 * step)));
         assert!(both.contains(1_000_000) && !both.contains(1_000_003), "the latest are exact");
+    }
+
+    #[test]
+    fn of_further_attempts_the_latest_are_kept() {
+        let mut delivered = Delivered::default();
+        for stages in [0..9_000, 9_000..18_000] {
+            let mut news = News::default();
+            news.spans.retries.extend(stages.map(|stage| (stage, 1)));
+            delivered.add(&news);
+        }
+        let retries = delivered.spans.retries;
+        assert_eq!(retries.len(), SentSpans::MOST_RETRIES);
+        assert!(retries.contains(&(17_999, 1)) && !retries.contains(&(7_999, 1)));
     }
 
     #[test]
