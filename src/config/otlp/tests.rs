@@ -193,7 +193,8 @@ fn every_key_of_a_destination_and_what_beats_what() {
             to.protocol.as_str().to_owned()
         }),
         ("HEADERS", "a=1", "b=2", "headers", "{c: '3'}", "{d: '4'}", |to| {
-            to.headers.iter().map(|(name, value)| format!("{name}{}", value.expose())).collect()
+            let shown = to.headers.iter().map(|(name, value)| format!("{name}{}", value.expose()));
+            shown.collect::<Vec<_>>().join(",")
         }),
         ("CERTIFICATE", "/1", "/2", "tls_config", "{ca_file: /3}", "{ca_file: /4}", |to| {
             format!("{:?}", to.tls.ca_file)
@@ -246,6 +247,7 @@ fn defaults() {
 
 #[test]
 fn pace_and_temporality_of_metrics() {
+    const PREFERENCE: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
     let metrics = |yaml: &str, variables: Variables<'_>| {
         let all = [variables, &[ENDPOINT]].concat();
         settings(yaml, &all).metrics.expect("metrics")
@@ -261,7 +263,6 @@ fn pace_and_temporality_of_metrics() {
         let variables = [interval, ("OTEL_METRIC_EXPORT_TIMEOUT", timeout)];
         assert_eq!(metrics("{}", &variables).export_timeout, Duration::from_secs(expected));
     }
-    const PREFERENCE: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
     for (word, expected) in [
         ("Delta", Temporality::Delta),
         ("CUMULATIVE", Temporality::Cumulative),

@@ -16,7 +16,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tonic::Code;
 use tonic_types::{ErrorDetails, StatusExt as _};
@@ -143,8 +143,12 @@ async fn serve(
         let (state, tls) = (Arc::clone(&state), tls.clone());
         connections.spawn(async move {
             match state.of_connection() {
-                Some(Do::Cut) => return cut(stream),
-                Some(_) => return tokio::time::sleep(Duration::from_secs(60)).await,
+                Some(Do::Cut) => {
+                    // With a reset, where the system lets us.
+                    let _ = stream.set_zero_linger();
+                    return;
+                }
+                Some(_) => return tokio::time::sleep(Duration::from_mins(1)).await,
                 None => {}
             }
             match tls {
@@ -157,11 +161,6 @@ async fn serve(
             }
         });
     }
-}
-
-/// With a reset, where the system lets us.
-fn cut(stream: TcpStream) {
-    let _ = stream.set_zero_linger();
 }
 
 async fn connection(
@@ -226,7 +225,7 @@ async fn answer(
                 }
                 None => tonic::Status::new(code, message),
             };
-            status.into_http::<Full<Bytes>>().map(|body| body.boxed_unsync())
+            status.into_http::<Full<Bytes>>().map(http_body_util::BodyExt::boxed_unsync)
         }
         Do::HangInBody => {
             let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
