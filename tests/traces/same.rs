@@ -37,7 +37,9 @@ async fn failed_tasks_are_the_same_in_all_numbers() {
         let stages = application.stages.iter().filter(|stage| !stage.failed.is_empty());
         let of = |stage: &Stage| {
             let mut failed = stage.failed.clone();
-            failed.iter_mut().for_each(|failed| failed.task.ordinal_on_executor = None);
+            for one in &mut failed {
+                one.task.ordinal_on_executor = None;
+            }
             (stage.id, failed)
         };
         stages.map(of).collect::<Vec<_>>()
