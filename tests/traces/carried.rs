@@ -18,23 +18,23 @@ fn parent(trace: &str, flags: &str) -> String {
 }
 
 /// The run with a property more, and one more of the job with that id.
-fn edited(name: &str, property: Option<(&str, String)>, job: Option<(u32, String)>) -> Application {
+fn edited(name: &str, property: Option<(&str, &str)>, job: Option<(u32, &str)>) -> Application {
     let lines: Vec<String> = common::log_text(name)
         .lines()
         .map(|line| {
             let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
             let kind = event["Event"].as_str().unwrap().to_owned();
-            if let Some((key, value)) = &property
+            if let Some((key, value)) = property
                 && kind == "SparkListenerEnvironmentUpdate"
             {
                 let of = if key.starts_with("spark.") { "Spark" } else { "System" };
-                event[format!("{of} Properties")][*key] = value.as_str().into();
+                event[format!("{of} Properties")][key] = value.into();
             }
-            if let Some((id, value)) = &job
+            if let Some((id, value)) = job
                 && kind == "SparkListenerJobStart"
-                && event["Job ID"] == *id
+                && event["Job ID"] == id
             {
-                event["Properties"]["traceparent"] = value.as_str().into();
+                event["Properties"]["traceparent"] = value.into();
                 event["Properties"]["tracestate"] = "vendor=1".into();
             }
             event.to_string()
@@ -65,7 +65,7 @@ fn an_application_that_was_started_with_a_context() {
         "spark.executorEnv.TRACEPARENT",
         "traceparent",
     ] {
-        let application = edited("hot_key/4.3.0", Some((key, parent(TRACE, "01"))), None);
+        let application = edited("hot_key/4.3.0", Some((key, &parent(TRACE, "01"))), None);
         assert_eq!(TraceId::of(&application).to_string(), TRACE, "{key}");
         let spans = whole(&view(application), &settings());
         assert_eq!(in_trace(&spans, TRACE), spans.len(), "{key}: all of it is in that trace");
@@ -79,7 +79,7 @@ fn an_application_that_was_started_with_a_context() {
 #[test]
 fn one_that_is_not_sampled_is_only_linked() {
     let key = "spark.executorEnv.TRACEPARENT";
-    let application = edited("hot_key/4.3.0", Some((key, parent(TRACE, "00"))), None);
+    let application = edited("hot_key/4.3.0", Some((key, &parent(TRACE, "00"))), None);
     let own = TraceId::of_run(&application.id, application.start);
     assert_eq!(TraceId::of(&application), own);
     let spans = whole(&view(application), &settings());
@@ -92,7 +92,7 @@ fn one_that_is_not_sampled_is_only_linked() {
 
 #[test]
 fn a_job_of_somebody_else() {
-    let application = edited("hot_key/4.3.0", None, Some((5, parent(OTHER, "01"))));
+    let application = edited("hot_key/4.3.0", None, Some((5, &parent(OTHER, "01"))));
     // Kept because its parent was, whatever the ratio says of the rest.
     let mut only = settings();
     only.sampling.ratio = 0.0;
@@ -130,8 +130,8 @@ fn a_job_of_somebody_else() {
 fn a_job_that_carries_what_its_application_does() {
     let key = "spark.executorEnv.TRACEPARENT";
     let context = parent(TRACE, "01");
-    let property = Some((key, context.clone()));
-    let application = edited("hot_key/4.3.0", property, Some((5, context)));
+    let property = Some((key, &*context));
+    let application = edited("hot_key/4.3.0", property, Some((5, &context)));
     let spans = whole(&view(application), &settings());
     let job = named(&spans, "job 5");
     assert_eq!(job.parent_span_id, named(&spans, "sql 1").span_context.span_id());
@@ -141,7 +141,7 @@ fn a_job_that_carries_what_its_application_does() {
 #[test]
 fn a_job_whose_context_is_not_sampled_or_not_valid() {
     for value in [parent(OTHER, "00"), "hello".to_owned()] {
-        let application = edited("hot_key/4.3.0", None, Some((5, value.clone())));
+        let application = edited("hot_key/4.3.0", None, Some((5, &value)));
         let spans = whole(&view(application), &settings());
         assert_eq!(in_trace(&spans, OTHER), 0);
         let links = &named(&spans, "job 5").links.links;

@@ -165,7 +165,9 @@ fn a_driver_that_is_gone_is_waited_with_for_a_source_that_saw_the_end() {
         let due = due(&view, &sent, &settings(), Texts::Hidden, now);
         let names: Vec<_> =
             due.parts.iter().flat_map(|part| &part.spans).map(|span| span.name.clone()).collect();
-        due.parts.iter().for_each(|part| part.done.put(&mut sent));
+        for part in &due.parts {
+            part.done.put(&mut sent);
+        }
         (names, due.again, due.is_last)
     };
     let (names, again, is_last) = look(2);

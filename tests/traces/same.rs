@@ -8,7 +8,7 @@ use opentelemetry::trace::{SpanId, Status};
 use opentelemetry_sdk::trace::SpanData;
 use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
-use spark_exporter::model::Application;
+use spark_exporter::model::{Application, Stage};
 use spark_exporter::rest::Api;
 use spark_exporter::rest::applications::{self, Filter};
 use spark_exporter::rest::completed::{self, Options};
@@ -27,6 +27,28 @@ async fn by_rest(version: &str, run: &str) -> Application {
     let attempt = listed[0].latest().unwrap();
     let api = Api::new(&client, &base);
     completed::read(&api, "default", &listed[0], attempt, Options::default()).await.unwrap()
+}
+
+/// All numbers of a failed attempt, but for how many tasks its executor had
+/// had before, which REST does not tell.
+#[tokio::test]
+async fn failed_tasks_are_the_same_in_all_numbers() {
+    let failed = |application: &Application| {
+        let stages = application.stages.iter().filter(|stage| !stage.failed.is_empty());
+        let of = |stage: &Stage| {
+            let mut failed = stage.failed.clone();
+            for one in &mut failed {
+                one.task.ordinal_on_executor = None;
+            }
+            (stage.id, failed)
+        };
+        stages.map(of).collect::<Vec<_>>()
+    };
+    for version in ["3.5.9", "4.3.0"] {
+        let log = failed(&recorded(&format!("task_failures/{version}")));
+        assert_eq!(log.iter().map(|(_, failed)| failed.len()).sum::<usize>(), 7, "{version}");
+        assert_eq!(log, failed(&by_rest(version, "task_failures").await), "{version}");
+    }
 }
 
 type Places = BTreeMap<(String, String), (SpanId, SystemTime, SystemTime)>;
