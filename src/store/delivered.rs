@@ -28,12 +28,12 @@ pub struct SentSpans {
     /// First attempts of stages, with their tasks, by stage id.
     pub stages: Ranges,
     /// Further attempts: stage id and attempt; at most
-    /// [`SentSpans::MOST_RETRIES`], the latest.
+    /// `SentSpans::MOST_RETRIES`, the latest.
     pub retries: BTreeSet<(u32, u32)>,
     /// Spans in all.
     pub spans: u64,
     /// Findings that were events of them, by hash; at most
-    /// [`SentSpans::MOST_FINDINGS`].
+    /// `SentSpans::MOST_FINDINGS`.
     pub findings: BTreeSet<u64>,
 }
 

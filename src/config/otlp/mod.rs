@@ -1,6 +1,6 @@
 //! What is sent by OTLP, and where: flags over the file over OpenTelemetry's
 //! environment variables (`OTEL_*`) over defaults, each key for itself.
-//! [`resolve`] makes [`OtlpSettings`] of it, which is all that the rest of
+//! [`resolve()`] makes [`OtlpSettings`] of it, which is all that the rest of
 //! the program reads.
 
 mod checks;

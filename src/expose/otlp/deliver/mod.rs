@@ -1,7 +1,7 @@
-//! Gets requests to a back end: over HTTP ([`http`]) or gRPC ([`grpc`]), with
-//! what the specification says of tries again ([`retry`]), of answers
-//! ([`answer`]) and of credentials ([`headers`]). Certificates and files of
-//! headers that are rotated are taken without a restart ([`renewed`]).
+//! Gets requests to a back end: over HTTP (`http`) or gRPC (`grpc`), with
+//! what the specification says of tries again (`retry`), of answers
+//! (`answer`) and of credentials (`headers`). Certificates and files of
+//! headers that are rotated are taken without a restart (`renewed`).
 //!
 //! Nothing is queued here: [`Sender::send`] ends when the request is taken,
 //! refused or out of time, whatever the other side does, and at once when its

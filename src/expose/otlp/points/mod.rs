@@ -7,7 +7,7 @@
 //!        -> pack   requests below the limit -> deliver
 //! ```
 //!
-//! What the back end accepted is noted in [`known`]: it decides what deltas
+//! What the back end accepted is noted in `known`: it decides what deltas
 //! begin at and which series are to be ended. A request that does not get
 //! through changes nothing there, so the next interval tells all of it.
 //!
@@ -32,7 +32,7 @@ use super::deliver::Request;
 use crate::config::otlp::{OtlpResource, Temporality};
 
 /// Makes requests of moments, and remembers what a back end took. Does no
-/// I/O: [`push`] drives it.
+/// I/O: [`push()`] drives it.
 #[derive(Debug)]
 pub struct Points {
     encoder: Encoder,

@@ -1,5 +1,5 @@
-//! New, changed and cleared findings as log records. Pure: [`due`] says what
-//! is to be said of a reading, [`requests`] encodes it, and the caller notes
+//! New, changed and cleared findings as log records. Pure: `due` says what
+//! is to be said of a reading, `requests` encodes it, and the caller notes
 //! what was taken.
 //!
 //! A finding is the same one as long as rule and subject are. What was said of
@@ -8,7 +8,7 @@
 //!
 //! - what is new or got worse is said at once;
 //! - what is gone, got better, or has another cause is said once it has stayed
-//!   so for [`HOLD`]. So a finding makes a few records in that time at most,
+//!   so for `HOLD`. So a finding makes a few records in that time at most,
 //!   however often it flaps.
 //!
 //! The reading of a run whose end was seen does not flap: what it says counts

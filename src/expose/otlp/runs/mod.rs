@@ -2,8 +2,8 @@
 //!
 //! Each signal has a worker of its own, so that neither waits for the other:
 //! it looks at each moment for runs whose reading changed, keeps them in a
-//! bounded list ([`waiting`]), builds what is due of a few at a time ([`work`])
-//! and sends one request of each in turn ([`worker`]). What was taken is noted
+//! bounded list (`waiting`), builds what is due of a few at a time (`work`)
+//! and sends one request of each in turn (`worker`). What was taken is noted
 //! in the store before the next one goes. So:
 //!
 //! - what a back end does not take now waits, and is built anew from the
