@@ -165,7 +165,9 @@ async fn a_new_name_stands_at_zero_for_two_minutes() {
     let metrics = format!("{address}/metrics");
     until(&metrics, SOON, |text| (value(text, "spark_exporter_storage_up ")? == 1.0).then_some(()))
         .await;
-    std::fs::write(logs.join("app-2"), ended_now("application_failed/4.3.0", "app-2")).unwrap();
+    for (name, id) in [("application_failed/4.3.0", "app-2"), ("healthy/4.3.0", "app-3")] {
+        std::fs::write(logs.join(id), ended_now(name, id)).unwrap();
+    }
     let failed = |text: &str| {
         family(text, "spark_application_runs_total", &["outcome"])
             .get(&vec!["failed".to_owned()])
@@ -175,13 +177,46 @@ async fn a_new_name_stands_at_zero_for_two_minutes() {
     let begun = Instant::now();
     assert_eq!(failed(&get(&metrics).await), Some(0.0));
     assert_eq!(exporter.terminate(SOON), 0);
-    let (_exporter, address) = daemon(&arguments);
+    // Where traces are sent, to whoever is not there.
+    let traced = [&arguments[..], &["--otlp.endpoint", "http://127.0.0.1:9"]].concat();
+    let (_exporter, address) = daemon(&traced);
     let metrics = format!("{address}/metrics");
     let seen = until(&metrics, SOON, |text| failed(text)).await;
     assert_eq!(seen, 0.0);
-    until(&metrics, Duration::from_secs(150), |text| (failed(text) == Some(1.0)).then_some(()))
-        .await;
+    let text = until(&metrics, Duration::from_secs(150), |text| {
+        (failed(text) == Some(1.0)).then(|| text.to_owned())
+    })
+    .await;
     assert!(begun.elapsed() > Duration::from_secs(100), "{:?}", begun.elapsed());
+    the_bucket_leads_to_the_trace(&metrics, &text, "app-3").await;
+}
+
+/// The duration of a run that ended well is in one bucket of its name, whose
+/// exemplar has the trace of that run.
+async fn the_bucket_leads_to_the_trace(metrics: &str, text: &str, app_id: &str) {
+    let of_run = format!("app_id=\"{app_id}\"");
+    let info = text
+        .lines()
+        .find(|line| line.starts_with("spark_application_info{") && line.contains(&of_run))
+        .unwrap();
+    let trace = info.split_once("trace_id=\"").unwrap().1.split_once('"').unwrap().0;
+    assert_eq!(trace.len(), 32, "{info}");
+    let openmetrics = reqwest::Client::new()
+        .get(metrics)
+        .header("accept", "application/openmetrics-text;version=1.0.0")
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    let exemplar = format!("# {{trace_id=\"{trace}\"");
+    let buckets: Vec<&str> = openmetrics
+        .lines()
+        .filter(|line| line.starts_with("spark_application_runs_duration_seconds_bucket{"))
+        .filter(|line| line.contains(&exemplar))
+        .collect();
+    assert_eq!(buckets.len(), 1, "{exemplar} of {buckets:?}");
 }
 
 /// A store that cannot be used takes nothing else away: the daemon runs, says

@@ -18,7 +18,7 @@ use spark_exporter::store::postgres::Postgres;
 use spark_exporter::store::{
     Backend, Keep, NameKey, Recorded, Store, StoreError, Totals, open, open_unchanged,
 };
-use store_suite::{Place, at, keep, key, name, run, runs_of};
+use store_suite::{Place, at, keep, key, name, run, runs_of, sent};
 
 store_suite!(Server::shared().database());
 
@@ -66,6 +66,55 @@ fn two_daemons_with_the_same_runs_count_each_once() {
     assert_eq!(totals.len(), 6, "five names, and the others");
     assert_eq!(store.backend().size().unwrap().runs, RUNS);
     store.backend().check().unwrap();
+}
+
+#[test]
+fn what_two_daemons_sent_of_a_run_adds_up() {
+    const PARTS: u64 = 200;
+    let database = Server::shared().database();
+    let send = |first: u64| {
+        let store = database.store(keep());
+        for part in (first..PARTS).step_by(2) {
+            // Each has seen another start, and both send some parts.
+            let key = key("app-1", 10_000 + first as i64 * 700);
+            store.add_delivered(&key, &sent(&[part, part / 2], &["spill"]), at(9)).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        for first in [0, 1] {
+            scope.spawn(move || send(first));
+        }
+    });
+    let store = database.store(keep());
+    let all = store.backend().delivered(&key("app-1", 0).id).unwrap();
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!((all[0].1.spans.jobs.len(), all[0].1.findings.len()), (PARTS, 1));
+    store.backend().check().unwrap();
+}
+
+#[test]
+fn a_store_of_the_version_before_gains_what_was_sent() {
+    let database = Server::shared().database();
+    record(&store(&database.storage()).unwrap(), "a").unwrap();
+    database
+        .execute("DROP TABLE spark_exporter.delivered; UPDATE spark_exporter.meta SET version = 1");
+    // Who only looks at it finds nothing sent, and changes nothing.
+    let looked_at = open_unchanged(&database.storage(), runtime().handle()).unwrap().unwrap();
+    assert_eq!(looked_at.version(), 1);
+    looked_at.check().unwrap();
+    assert_eq!(looked_at.size().unwrap().delivered, 0);
+    assert!(looked_at.delivered(&key("a", 1).id).unwrap().is_empty());
+    looked_at.each_delivered(&mut |key, _| panic!("{key:?}")).unwrap();
+    let store = store(&database.storage()).unwrap();
+    assert_eq!(store.backend().version(), 2);
+    store.add_delivered(&key("a", 1), &sent(&[1], &["spill"]), at(9)).unwrap();
+    assert_eq!(store.backend().size().unwrap().delivered, 1);
+    assert!(store.find(&key("a", 1)).unwrap().is_some(), "what was there is");
+    store.backend().check().unwrap();
+    database
+        .execute("UPDATE spark_exporter.delivered SET delivered = '{\"at_ms\": 1, \"spans\": 7}'");
+    let error = store.backend().check().unwrap_err();
+    assert!(error.to_string().contains("what was sent of production/a"), "{error}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn unit(unit: Unit) -> Option<registry::Unit> {
         Unit::Seconds => Some(registry::Unit::Seconds),
         Unit::Bytes => Some(registry::Unit::Bytes),
         // The crate's own `Ratios` is a plural, which is not the base unit.
-        Unit::Ratio | Unit::BytesPerSecond => {
+        Unit::Ratio | Unit::BytesPerSecond | Unit::ThingsPerSecond(_) => {
             unit.word().map(|word| registry::Unit::Other(word.to_owned()))
         }
     }

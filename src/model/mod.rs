@@ -46,6 +46,6 @@ pub use storage::CachedRdd;
 pub use streaming::{
     SourceProgress, StateOperator, StreamingBatch, StreamingQuery, StreamingState,
 };
-pub use task::{Task, TaskMetrics, TaskStatus};
+pub use task::{FailedTask, Task, TaskMetrics, TaskStatus};
 pub(crate) use trace::hash_of;
 pub use trace::{SpanId, SpanOf, TraceContext, TraceId};

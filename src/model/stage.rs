@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::application::span;
-use super::{Distribution, FailureClass, Task};
+use super::{Distribution, FailedTask, FailureClass, Task};
 
 /// A stage id and its attempt: what Spark calls stage 3.0, stage 3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -185,6 +185,9 @@ pub struct Stage {
     /// numbers of each. Holds every successful attempt where there are fewer
     /// than 10.
     pub slowest: Vec<Task>,
+    /// The newest that failed, ascending by id: at most [`FailedTask::MOST`].
+    /// Kills and refused commits are none.
+    pub failed: Vec<FailedTask>,
     /// Attempts that run now, longest running first; empty where the source
     /// does not tell (event logs; stages that look healthy). Their
     /// `duration` is the time so far. Their `metrics` are those of the last
@@ -222,6 +225,7 @@ impl Stage {
             result_bytes: None,
             measures: Measures::default(),
             slowest: Vec::new(),
+            failed: Vec::new(),
             running: Vec::new(),
             executors: Vec::new(),
             timeline: None,

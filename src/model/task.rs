@@ -1,10 +1,12 @@
 //! One task attempt, kept only where somebody will look at it: the slowest
-//! of a stage.
+//! of a stage, and some that failed.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+
+use super::FailureClass;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +36,28 @@ pub struct Task {
     /// run; `None` from REST, where it cannot be known.
     pub ordinal_on_executor: Option<u32>,
     pub metrics: TaskMetrics,
+}
+
+/// An attempt that failed. Its `metrics` are all 0 where Spark sent none, as
+/// of a lost executor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedTask {
+    pub task: Task,
+    pub class: FailureClass,
+}
+
+impl FailedTask {
+    /// The most that are kept of one stage attempt.
+    pub const MOST: usize = 10;
+
+    /// Puts one among those kept: the newest by Spark's task id, ascending.
+    pub fn keep(self, kept: &mut Vec<Self>) {
+        let at = kept.partition_point(|other| other.task.id < self.task.id);
+        kept.insert(at, self);
+        if kept.len() > Self::MOST {
+            kept.remove(0);
+        }
+    }
 }
 
 /// The measures of one task attempt.

@@ -40,6 +40,18 @@ impl SentSpans {
     /// As many as are said about one run.
     const MOST_FINDINGS: usize = 1_000;
 
+    /// The newest that are kept.
+    const MOST_RETRIES: usize = 4_096;
+
+    /// Beyond the most the oldest goes: its span ended long ago, and what
+    /// ended long ago is not sent.
+    pub fn retried(&mut self, stage: u32, attempt: u32) {
+        self.retries.insert((stage, attempt));
+        if self.retries.len() > Self::MOST_RETRIES {
+            self.retries.pop_first();
+        }
+    }
+
     /// Beyond the most, a finding is told a second time rather than kept.
     pub fn told(&mut self, findings: &[u64]) {
         for finding in findings {
@@ -127,7 +139,9 @@ impl SentSpans {
         self.executions.add(&other.executions);
         self.jobs.add(&other.jobs);
         self.stages.add(&other.stages);
-        self.retries.extend(&other.retries);
+        for (stage, attempt) in &other.retries {
+            self.retried(*stage, *attempt);
+        }
         self.spans = self.spans.saturating_add(other.spans);
         self.told(&other.findings.iter().copied().collect::<Vec<_>>());
     }
@@ -185,8 +199,13 @@ impl Ranges {
             (None, true) => self.0[place].0 = id,
             (None, false) => self.0.insert(place, (id, id)),
         }
-        if self.0.len() > Self::MOST {
-            let (first, _) = self.0.remove(0);
+        self.close_oldest();
+    }
+
+    fn close_oldest(&mut self) {
+        let too_many = self.0.len().saturating_sub(Self::MOST);
+        if let Some(first) = self.0.first().map(|(first, _)| *first).filter(|_| too_many > 0) {
+            self.0.drain(..too_many);
             self.0[0].0 = first;
         }
     }
@@ -205,6 +224,7 @@ impl Ranges {
                 _ => self.0.push((first, last)),
             }
         }
+        self.close_oldest();
     }
 
     pub fn len(&self) -> u64 {
@@ -294,6 +314,11 @@ mod tests {
         }
         assert_eq!(ranges.0.len(), Ranges::MOST);
         assert!(ranges.contains(1) && !ranges.contains(19_997) && ranges.contains(19_998));
+        let mut other = Ranges::default();
+        other.insert(100_000);
+        ranges.add(&other);
+        assert_eq!(ranges.0.len(), Ranges::MOST);
+        assert!(ranges.contains(0) && ranges.contains(100_000) && !ranges.contains(99_999));
     }
 
     #[test]

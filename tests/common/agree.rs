@@ -147,6 +147,15 @@ fn stage(all: &mut Comparison, log: &Stage, rest: &Stage) {
         }
         tasks
     };
+    // REST does not tell how many tasks an executor had had before.
+    let failed = |stage: &Stage| {
+        let mut failed = stage.failed.clone();
+        failed.iter_mut().for_each(|failed| failed.task.ordinal_on_executor = None);
+        failed
+    };
+    if rest.failures.is_some() {
+        all.same(|| what("failed tasks"), failed(log), failed(rest));
+    }
     if asked {
         let (log, rest) = (tasks(log), tasks(rest));
         all.same(|| what("slowest tasks"), log.len(), rest.len());

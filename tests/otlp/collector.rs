@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -28,6 +29,8 @@ pub(crate) struct Collector {
     http: u16,
     grpc: u16,
     options: Options,
+    /// What was read of its file so far, and up to where.
+    read: Mutex<(u64, Received)>,
 }
 
 impl Collector {
@@ -43,7 +46,8 @@ impl Collector {
         if options.tls {
             certificates(folder.path());
         }
-        Self { folder, program: None, http: free_port(), grpc: free_port(), options }
+        let read = Mutex::default();
+        Self { folder, program: None, http: free_port(), grpc: free_port(), options, read }
     }
 
     /// Starts it, again if it was there before: what it has written stays.
@@ -74,12 +78,9 @@ impl Collector {
         let file = |name: &str| self.file(name).display().to_string();
         let mut common = String::new();
         if self.options.tls {
-            common += &format!(
-                "        tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}\n",
-                file("server.pem"),
-                file("server.key"),
-                file("ca.pem")
-            );
+            let (own, key, clients) = (file("server.pem"), file("server.key"), file("ca.pem"));
+            let tls = format!("cert_file: {own}, key_file: {key}, client_ca_file: {clients}");
+            common = format!("        tls: {{{tls}}}\n");
         }
         let mut extensions = String::new();
         let mut enabled = "[]";
@@ -123,7 +124,14 @@ impl Collector {
 
     /// What it has taken so far.
     pub(crate) fn received(&self) -> Received {
-        Received::read(&self.file("received.jsonl"))
+        self.look(Received::clone)
+    }
+
+    fn look<T>(&self, pick: impl FnOnce(&Received) -> T) -> T {
+        let mut read = self.read.lock().unwrap();
+        let (from, received) = &mut *read;
+        *from = received.read_on(&self.file("received.jsonl"), *from);
+        pick(received)
     }
 
     /// Waits until what it has taken is enough.
@@ -135,14 +143,13 @@ impl Collector {
     ) -> T {
         let deadline = Instant::now() + within;
         loop {
-            let received = self.received();
-            if let Some(picked) = pick(&received) {
+            if let Some(picked) = self.look(&mut pick) {
                 return picked;
             }
             assert!(
                 Instant::now() < deadline,
                 "the Collector did not get {what} within {within:?}; it has {}",
-                received.summary()
+                self.look(Received::summary)
             );
             std::thread::sleep(Duration::from_millis(300));
         }

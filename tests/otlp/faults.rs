@@ -45,7 +45,7 @@ fn all_is_there(collector: &Collector, logs: &std::path::Path, runs: &[(&str, &s
         let of_first = |id: &str| id == runs[0].1;
         let mut ids =
             received.records.iter().map(|record| &record.resource["spark.application.id"]);
-        ids.any(|id| of_first(id)).then(|| collector.received())
+        ids.any(|id| of_first(id)).then(|| received.clone())
     });
     let mut once = BTreeSet::new();
     for record in &received.records {

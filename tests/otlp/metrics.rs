@@ -37,6 +37,11 @@ fn now_nanoseconds() -> u64 {
     u64::try_from(since.as_nanos()).unwrap()
 }
 
+/// To the last bit, which only a number that is written as it is has.
+fn same(one: f64, other: f64) -> bool {
+    one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
+}
+
 /// Every point against every series.
 fn compare(between: &Between) {
     let Between { before, points, after } = between;
@@ -73,11 +78,8 @@ fn compare(between: &Between) {
             continue;
         };
         let got = sent.get(series).unwrap_or_else(|| panic!("{series:?} was not sent"));
-        if value == later || value.is_nan() && later.is_nan() {
-            assert!(
-                got == value || got.is_nan() && value.is_nan(),
-                "{series:?}: {got}, not {value}"
-            );
+        if same(*value, *later) {
+            assert!(same(*got, *value), "{series:?}: {got}, not {value}");
         } else {
             // The daemon's own series tell of requests that go on meanwhile.
             assert!(family.starts_with("spark_exporter_"), "{series:?} did not settle");
@@ -101,24 +103,18 @@ fn compare(between: &Between) {
 /// Of a run's point, its application; of the others, the exporter.
 fn of_the_right_resource(point: &Point) {
     let resource = |key: &str| point.resource.get(key).map(String::as_str);
-    match point.attributes.get("app_id") {
-        Some(app_id) => {
-            assert_eq!(resource("spark.application.id"), Some(app_id.as_str()), "{point:?}");
-            assert_eq!(
-                resource("spark.cluster.name"),
-                point.attributes.get("spark_cluster").map(String::as_str),
-                "{point:?}"
-            );
-            assert!(resource("service.instance.id").is_some_and(|id| id.starts_with(app_id)));
-            if let Some(name) = point.attributes.get("app_name") {
-                assert_eq!(resource("service.name"), Some(name.as_str()), "{point:?}");
-            }
+    if let Some(app_id) = point.attributes.get("app_id") {
+        let cluster = point.attributes.get("spark_cluster").map(String::as_str);
+        assert_eq!(resource("spark.application.id"), Some(app_id.as_str()), "{point:?}");
+        assert_eq!(resource("spark.cluster.name"), cluster, "{point:?}");
+        assert!(resource("service.instance.id").is_some_and(|id| id.starts_with(app_id)));
+        if let Some(name) = point.attributes.get("app_name") {
+            assert_eq!(resource("service.name"), Some(name.as_str()), "{point:?}");
         }
-        None => {
-            assert_eq!(resource("service.name"), Some("spark-exporter"), "{point:?}");
-            assert_eq!(resource("service.version"), Some(env!("CARGO_PKG_VERSION")));
-            assert!(resource("spark.application.id").is_none(), "{point:?}");
-        }
+    } else {
+        assert_eq!(resource("service.name"), Some("spark-exporter"), "{point:?}");
+        assert_eq!(resource("service.version"), Some(env!("CARGO_PKG_VERSION")));
+        assert!(resource("spark.application.id").is_none(), "{point:?}");
     }
 }
 
@@ -185,11 +181,10 @@ async fn deltas_add_up() {
     let mut sums: BTreeMap<Series, f64> = BTreeMap::new();
     let mut ends: BTreeMap<Series, u64> = BTreeMap::new();
     for point in &received.points {
-        let delta = match point.kind {
-            PointKind::Sum { monotonic: true, delta, .. } | PointKind::Histogram { delta, .. } => {
-                delta
-            }
-            _ => continue,
+        let (PointKind::Sum { monotonic: true, delta, .. } | PointKind::Histogram { delta, .. }) =
+            point.kind
+        else {
+            continue;
         };
         assert!(delta, "{point:?}");
         for (series, value) in series_of(point) {

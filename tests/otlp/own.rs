@@ -79,7 +79,7 @@ async fn a_dead_back_end_does_not_make_lines_of_lines() {
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
     let text = exporter.text().await;
     assert!(text.contains("spark_application_info{"), "it works on");
-    assert_eq!(exporter.program.terminate(std::time::Duration::from_secs(60)), 0);
+    assert_eq!(exporter.program.terminate(std::time::Duration::from_mins(1)), 0);
     let lines = exporter.program.said();
     let troubles = lines
         .iter()

@@ -46,7 +46,7 @@ const ELSEWHERE: &[&str] = &[
     "spark.findings.withdrawn",
     "spark.finding.preliminary",
     "spark.finding.configuration_key",
-    "host.name",
+    "spark.executor.host",
 ];
 
 /// `spark.finding.evidence.run_time.value` is named as
@@ -69,10 +69,8 @@ fn is_named(key: &str, named: &BTreeSet<String>) -> bool {
 fn is_a_metric(key: &str) -> bool {
     CATALOGUE.iter().any(|metric| {
         let unit = metric.unit.word().map(|word| format!("_{word}")).unwrap_or_default();
-        let name = match metric.otel.ends_with(unit.trim_start_matches('_')) {
-            true => metric.otel.to_owned(),
-            false => format!("{}{unit}", metric.otel),
-        };
+        let whole = metric.otel.ends_with(unit.trim_start_matches('_'));
+        let name = format!("{}{}", metric.otel, if whole { "" } else { &unit });
         key.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }
@@ -148,7 +146,7 @@ fn ids_can_be_worked_out(page: &str, received: &Received) {
             Of::Stage(id, attempt) => format!("stage {id}.{attempt}"),
             Of::Task(id) => format!("task {id}"),
         };
-        program += &format!("print(span_id(run, '{name}'))\n");
+        program.push_str(&["print(span_id(run, '", &name, "'))\n"].concat());
         expected.push(span.id.clone());
     }
     let python = part(&["python-tools"]).join("bin/python");

@@ -2,13 +2,15 @@
 //! record, with the resource it came under.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
 
 pub(crate) type Attributes = BTreeMap<String, String>;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Received {
     pub(crate) points: Vec<Point>,
     pub(crate) spans: Vec<Span>,
@@ -30,7 +32,6 @@ pub(crate) struct Point {
     pub(crate) time: u64,
     /// Whether it says that the series has ended.
     pub(crate) ended: bool,
-    pub(crate) exemplars: Vec<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -81,18 +82,21 @@ pub(crate) struct Record {
 }
 
 impl Received {
-    /// A file of the Collector's, whose last line may still be written.
-    pub(crate) fn read(file: &Path) -> Self {
-        let mut received = Self::default();
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        for line in text[..whole].lines() {
-            // Cut off where the Collector was killed; the next begins a line.
-            if let Ok(batch) = serde_json::from_str(line) {
-                received.add(&batch);
+    /// Adds what has come to the end of a file of the Collector's since so many
+    /// bytes; how many have been read now. A line that is still being written
+    /// waits.
+    pub(crate) fn read_on(&mut self, file: &Path, from: u64) -> u64 {
+        let Ok(mut file) = File::open(file) else { return from };
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(from)).and_then(|_| file.read_to_end(&mut text)).unwrap();
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        for line in text[..whole].split(|byte| *byte == b'\n') {
+            // One is cut off where the Collector was killed.
+            if let Ok(batch) = serde_json::from_slice(line) {
+                self.add(&batch);
             }
         }
-        received
+        from + whole as u64
     }
 
     fn add(&mut self, batch: &Value) {
@@ -160,7 +164,6 @@ impl Received {
                 start: whole(&point["startTimeUnixNano"]),
                 time: whole(&point["timeUnixNano"]),
                 ended: whole(&point["flags"]) & 1 == 1,
-                exemplars: list(point, "exemplars").to_vec(),
             });
         }
     }

@@ -50,9 +50,9 @@ fn name(otel: &str, unit: &str, is_gauge: bool, is_counter: bool) -> String {
     } else if !bare.is_empty() {
         suffixes.push(word(&WORDS, &bare));
     }
-    // "unless the metric name already contains the unit".
-    let so_far = format!("_{}_", words.join("_"));
-    suffixes.retain(|suffix| !so_far.contains(&format!("_{suffix}_")));
+    // "unless the metric name already contains the unit", which receivers look
+    // for word by word: none is `per_second`.
+    suffixes.retain(|suffix| !words.contains(suffix));
     words.extend(suffixes);
     // "a suffix of _total MUST be added".
     if is_counter && words.last().is_none_or(|last| last != "total") {
@@ -67,7 +67,8 @@ fn the_rule_is_that_of_the_specification() {
         ("system.filesystem.usage", "By", true, false, "system_filesystem_usage_bytes"),
         ("system.network.dropped", "{packet}", false, true, "system_network_dropped_total"),
         ("astro.speed", "By/s", true, false, "astro_speed_bytes_per_second"),
-        ("rows_per_second", "{row}/s", true, false, "rows_per_second"),
+        ("input.rows", "{row}/s", true, false, "input_rows_per_second"),
+        ("rows_per_second", "{row}/s", true, false, "rows_per_second_per_second"),
         ("memory.utilization", "1", true, false, "memory_utilization_ratio"),
         ("tries", "1", false, true, "tries_total"),
         ("a..b--c", "", true, false, "a_b_c"),

@@ -16,6 +16,7 @@ mod all;
 mod files;
 mod grafana;
 mod live;
+mod otlp;
 mod panels;
 mod runs;
 mod scrape;

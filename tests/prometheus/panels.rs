@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// What people open, and what they look at there: everything, and single
 /// applications as a link from an alert or from another dashboard gives them.
-const LOOKS: &[(&str, &[(&str, &str)])] = &[
+const LOOKS: &[Look] = &[
     ("fleet", &[]),
     ("exporter", &[]),
     ("application", &[]),
@@ -53,13 +53,13 @@ pub(crate) fn dashboards() -> BTreeMap<String, Value> {
 }
 
 /// A query of a dashboard: its name, the panel's title, which of its queries.
-type Query = (String, String, String);
+pub(crate) type Query = (String, String, String);
 
 #[derive(Default)]
-struct Seen {
-    shown: BTreeSet<Query>,
+pub(crate) struct Seen {
+    pub(crate) shown: BTreeSet<Query>,
     empty: BTreeSet<Query>,
-    complaints: Vec<String>,
+    pub(crate) complaints: Vec<String>,
     /// What was asked already, as it was sent: most panels are the same for
     /// whatever somebody picks elsewhere.
     asked: BTreeSet<String>,
@@ -68,8 +68,10 @@ struct Seen {
 pub(crate) async fn all_have_something_to_show(world: &World) {
     let dashboards = dashboards();
     let [old, new] = world.watchers.as_slice() else { panic!("two versions") };
-    let (old, new) =
-        tokio::join!(look(&old.prometheus, &dashboards), look(&new.prometheus, &dashboards));
+    let (old, new) = tokio::join!(
+        look(&old.prometheus, &dashboards, LOOKS),
+        look(&new.prometheus, &dashboards, LOOKS)
+    );
     let mut complaints = Vec::new();
     for (version, seen) in [("2.42", old), ("3", new)] {
         complaints.extend(seen.complaints.iter().map(|why| format!("{version}: {why}")));
@@ -84,10 +86,17 @@ pub(crate) async fn all_have_something_to_show(world: &World) {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-async fn look(prometheus: &Prometheus, dashboards: &BTreeMap<String, Value>) -> Seen {
+/// What somebody opens, and what is picked there.
+type Look = (&'static str, &'static [(&'static str, &'static str)]);
+
+pub(crate) async fn look(
+    prometheus: &Prometheus,
+    dashboards: &BTreeMap<String, Value>,
+    looks: &[Look],
+) -> Seen {
     let mut seen = Seen::default();
     for (name, dashboard) in dashboards {
-        let looks: Vec<_> = LOOKS.iter().filter(|(on, _)| on == name).collect();
+        let looks: Vec<_> = looks.iter().filter(|(on, _)| on == name).collect();
         assert!(!looks.is_empty(), "nobody looks at the dashboard {name}");
         for (_, picks) in looks {
             match Opened::at(prometheus, dashboard, picks).await {

@@ -37,6 +37,24 @@ impl Prometheus {
         rules: &[PathBuf],
         alertmanager: Option<&Alertmanager>,
     ) -> Self {
+        Self::with_flags(version, rules, alertmanager, &[])
+    }
+
+    /// One that takes OTLP, at [`Self::otlp_endpoint`].
+    pub(crate) fn fed(rules: &[PathBuf]) -> Self {
+        Self::with_flags("prometheus-3", rules, None, &["--web.enable-otlp-receiver"])
+    }
+
+    pub(crate) fn otlp_endpoint(&self) -> String {
+        format!("{}/api/v1/otlp/v1/metrics", self.url)
+    }
+
+    fn with_flags(
+        version: &'static str,
+        rules: &[PathBuf],
+        alertmanager: Option<&Alertmanager>,
+        flags: &[&str],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let targets = folder.path().join("targets.json");
         std::fs::write(&targets, "[]").unwrap();
@@ -61,7 +79,8 @@ impl Prometheus {
         command
             .arg(format!("--config.file={}", file.display()))
             .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"));
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .args(flags);
         let program = Program::start(command, version, true);
         program.wait_for(SOON, |line| {
             line.contains("Server is ready to receive web requests").then_some(())

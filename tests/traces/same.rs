@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use opentelemetry::trace::SpanId;
+use opentelemetry::trace::{SpanId, Status};
 use opentelemetry_sdk::trace::SpanData;
 use spark_exporter::config::{HttpConfig, Limits, ServerUrl};
 use spark_exporter::fetch::{FetchLimits, HttpClient, Timeouts};
@@ -48,6 +48,20 @@ async fn the_log_and_the_history_server_tell_the_same_trace() {
             let rest = whole(&view(by_rest(version, run).await), &settings());
             let trace = |spans: &[SpanData]| spans[0].span_context.trace_id();
             assert_eq!(trace(&log), trace(&rest), "{name}");
+            let failed = |spans: &[SpanData]| {
+                let failed = spans.iter().filter(|span| span.status != Status::Unset);
+                let id = |span: &SpanData| {
+                    (span.span_context.span_id().to_string(), span.status.clone())
+                };
+                let mut failed: Vec<_> = failed.map(id).collect();
+                failed.sort_by(|a, b| a.0.cmp(&b.0));
+                failed
+            };
+            // In the others stages that failed are too short to ask about.
+            if run == "task_failures" {
+                assert_eq!(failed(&log).len(), 3, "{name}: as many as tasks may have spans");
+                assert_eq!(failed(&log), failed(&rest), "{name}");
+            }
             let (log, rest) = (places(&log), places(&rest));
             let is_task = |name: &str| name == "task";
             let parts = |places: &Places| {

@@ -16,7 +16,8 @@ use super::measures::{Columns, Measured, add_late};
 use crate::config::Limits;
 use crate::eventlog::event::{Scope, StageInfo};
 use crate::model::{
-    DataQuality, ExecutorShare, FailureClass, Stage, StageId, StageStatus, Task, TaskSpan,
+    DataQuality, ExecutorShare, FailedTask, FailureClass, Stage, StageId, StageStatus, Task,
+    TaskSpan,
 };
 
 /// Exception classes told apart in one stage attempt, for its example.
@@ -226,6 +227,12 @@ impl<'a> Stages<'a> {
         let at = slowest.partition_point(|other| other.metrics.run_time >= task.metrics.run_time);
         slowest.insert(at, task);
         slowest.truncate(most);
+    }
+
+    pub(super) fn keep_failed(&mut self, id: StageId, task: FailedTask) {
+        if let Some(state) = self.map.get_mut(&id) {
+            task.keep(&mut state.stage.failed);
+        }
     }
 
     /// Puts a stage attempt together if it has ended and no task of it runs.

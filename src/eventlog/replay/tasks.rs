@@ -19,7 +19,8 @@ use super::stages::Ended;
 use crate::eventlog::event::{Reason, TaskEnd, TaskInfo, TaskStart};
 use crate::eventlog::field::Number;
 use crate::model::{
-    DataQuality, FailureClass, Speculation, Stage, StageId, StageStatus, Task, TaskSpan, TaskStatus,
+    DataQuality, FailedTask, FailureClass, Speculation, Stage, StageId, StageStatus, Task,
+    TaskSpan, TaskStatus,
 };
 
 /// Tasks that run at one time; a log that starts more and ends none of them
@@ -193,7 +194,20 @@ impl Replay<'_> {
             && let Ok(launched) = Timestamp::from_millisecond(when.launched)
         {
             let ordinal = active.as_ref().and_then(|active| active.ordinal);
-            self.stages.keep_slow(id, slow_task(info, launched, duration, ordinal, measured));
+            self.stages.keep_slow(id, task(info, launched, duration, ordinal, Some(measured)));
+        }
+        if let (Some(class), Some(when)) = (failure, &when)
+            && class.is_failure()
+            && !resubmitted
+            && when.duration.is_some()
+            && let Ok(launched) = Timestamp::from_millisecond(when.launched)
+        {
+            let ordinal = active.as_ref().and_then(|active| active.ordinal);
+            let task = Task {
+                status: TaskStatus::Failed,
+                ..task(info, launched, duration, ordinal, measured.as_ref())
+            };
+            self.stages.keep_failed(id, FailedTask { task, class });
         }
         self.stages.put_together_if_done(id, &self.executors, &mut self.checks);
     }
@@ -280,12 +294,12 @@ fn span(when: &When, executor: u32, task: Option<&Measured>, succeeded: bool) ->
     }
 }
 
-fn slow_task(
+fn task(
     info: &TaskInfo<'_>,
     launched: Timestamp,
     duration: Duration,
     ordinal_on_executor: Option<u32>,
-    measured: &Measured,
+    measured: Option<&Measured>,
 ) -> Task {
     Task {
         id: info.id.count().unwrap_or_default(),
@@ -299,6 +313,6 @@ fn slow_task(
         launched,
         duration,
         ordinal_on_executor,
-        metrics: measured.metrics(),
+        metrics: measured.map(Measured::metrics).unwrap_or_default(),
     }
 }

@@ -52,6 +52,8 @@ pub enum Unit {
     Seconds,
     Bytes,
     BytesPerSecond,
+    /// Things that are counted, a second (`{row}/s`).
+    ThingsPerSecond(&'static str),
     /// 0 to 1, or a multiple.
     Ratio,
 }
@@ -60,7 +62,7 @@ impl Unit {
     /// The UCUM code.
     pub fn ucum(self) -> &'static str {
         match self {
-            Self::Things(annotation) => annotation,
+            Self::Things(annotation) | Self::ThingsPerSecond(annotation) => annotation,
             Self::Seconds => "s",
             Self::Bytes => "By",
             Self::BytesPerSecond => "By/s",
@@ -75,6 +77,7 @@ impl Unit {
             Self::Seconds => Some("seconds"),
             Self::Bytes => Some("bytes"),
             Self::BytesPerSecond => Some("bytes_per_second"),
+            Self::ThingsPerSecond(_) => Some("per_second"),
             Self::Ratio => Some("ratio"),
         }
     }

@@ -8,7 +8,7 @@ use super::Kind::{Counter, Gauge, Histogram, Info};
 use super::Metric;
 use super::Scope::{Daemon, Executor, Finding, Name, Query, Run, SqlExecution, Stage};
 use super::Stability::{Experimental, Stable};
-use super::Unit::{Bytes, BytesPerSecond, Ratio, Seconds, Things};
+use super::Unit::{Bytes, BytesPerSecond, Ratio, Seconds, Things, ThingsPerSecond};
 
 /// Makes the table, and an identifier for each row that cannot be misspelt.
 macro_rules! catalogue {
@@ -252,9 +252,9 @@ catalogue! {
         "Batches of which this run of the query told";
     StreamingQueryBatchDuration, "spark_streaming_query_batch_duration_seconds", "spark.streaming_query.batch_duration", Gauge, Seconds, Query, [], 1, Experimental,
         "Start to end of the trigger of the last batch";
-    StreamingQueryInputRate, "spark_streaming_query_input_rows_per_second", "spark.streaming_query.input_rows_per_second", Gauge, Things("{row}/s"), Query, [], 1, Experimental,
+    StreamingQueryInputRate, "spark_streaming_query_input_rows_per_second", "spark.streaming_query.input_rows", Gauge, ThingsPerSecond("{row}/s"), Query, [], 1, Experimental,
         "Rows that arrived a second before the last batch, over all sources";
-    StreamingQueryProcessedRate, "spark_streaming_query_processed_rows_per_second", "spark.streaming_query.processed_rows_per_second", Gauge, Things("{row}/s"), Query, [], 1, Experimental,
+    StreamingQueryProcessedRate, "spark_streaming_query_processed_rows_per_second", "spark.streaming_query.processed_rows", Gauge, ThingsPerSecond("{row}/s"), Query, [], 1, Experimental,
         "Rows processed a second of the last batch, over all sources; a source with a limit a trigger balances it with the input";
     StreamingQueryBacklog, "spark_streaming_query_backlog_offsets", "spark.streaming_query.backlog_offsets", Gauge, Things("{offset}"), Query, [], 1, Experimental,
         "How far the last batch ended behind the newest offset, in the source's own unit (Kafka: records); absent where offsets are no numbers";

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::task::task;
 use crate::model::{
-    Distribution, FailureClass, Measures, Speculation, Stage, StageId, StageStatus, Task,
-    TaskCounts,
+    Distribution, FailedTask, FailureClass, Measures, Speculation, Stage, StageId, StageStatus,
+    Task, TaskCounts,
 };
 use crate::rest::stages::{KillReasons, StageData};
 use crate::rest::task_list::TaskData;
@@ -168,6 +168,15 @@ pub fn add_failed(stage: &mut Stage, tasks: &[TaskData], reasons: KillReasons) {
         }
         if let Some(class) = exception_class(message) {
             *examples.entry(class).or_default() += 1;
+        }
+    }
+    stage.failed.clear();
+    for data in tasks {
+        let class = FailureClass::of_text(data.error_message.get());
+        // What was lost after it had succeeded had not failed itself.
+        let failed = class.is_failure() && class != FailureClass::Resubmitted;
+        if let Some(task) = task(data).filter(|_| failed) {
+            FailedTask { task, class }.keep(&mut stage.failed);
         }
     }
     let unread = stage.tasks.failed.saturating_sub(tasks.len() as u64);

@@ -59,3 +59,97 @@ impl Memory {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::model::RunId;
+    use crate::store::Keep;
+    use crate::store::embedded::Embedded;
+    use crate::telemetry::Telemetry;
+
+    const KEEP: Keep = Keep { time: Duration::from_hours(24), size: None, names: 10 };
+
+    /// A memory whose store is in `folder`, and in trouble while `down`.
+    fn memory(folder: &std::path::Path, down: &Arc<AtomicBool>) -> Memory {
+        let (path, down) = (folder.join("store.db"), Arc::clone(down));
+        let open = move || {
+            if down.load(Ordering::SeqCst) {
+                let (what, why) = ("the store".to_owned(), "it is away".to_owned());
+                return Err(StoreError::Unavailable { what, why });
+            }
+            let file = Embedded::open(&path, Timestamp::UNIX_EPOCH)?;
+            Ok(Store::new(Box::new(file), KEEP))
+        };
+        Memory::new(Arc::new(Config::default()), Arc::new(Telemetry::default()), open)
+    }
+
+    fn key(app_id: &str) -> RunKey {
+        let id = RunId { cluster: "c".into(), app_id: app_id.into(), attempt_id: None };
+        RunKey { id, start_ms: 5_000 }
+    }
+
+    fn jobs(ids: &[u64]) -> News {
+        let mut news = News::default();
+        for id in ids {
+            news.spans.jobs.insert(*id);
+        }
+        news
+    }
+
+    #[test]
+    fn while_the_store_is_in_trouble_it_is_kept_and_then_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let down = Arc::new(AtomicBool::new(false));
+        let memory = self::memory(folder.path(), &down);
+        memory.add_sent(&key("a"), jobs(&[0]));
+        let found = memory.sent_of(&key("a"));
+        assert!(found.certain && found.delivered.spans.jobs.contains(0));
+        // It goes away.
+        down.store(true, Ordering::SeqCst);
+        memory.inner().store = None;
+        memory.add_sent(&key("a"), jobs(&[1]));
+        let mut other = key("a");
+        other.start_ms += 300;
+        memory.add_sent(&other, jobs(&[2]));
+        memory.add_sent(&key("b"), jobs(&[7]));
+        let found = memory.sent_of(&key("a"));
+        assert!(!found.certain, "there may be more");
+        assert_eq!(found.delivered.spans.jobs.len(), 2);
+        assert_eq!(memory.inner().sent.len(), 2);
+        // And comes back.
+        down.store(false, Ordering::SeqCst);
+        memory.inner().retry_at = None;
+        let found = memory.sent_of(&key("a"));
+        assert!(found.certain);
+        assert_eq!(found.delivered.spans.jobs.len(), 3);
+        memory.add_sent(&key("c"), jobs(&[9]));
+        assert!(memory.inner().sent.is_empty(), "all of it is written");
+        drop(memory);
+        // The next daemon knows.
+        let memory = self::memory(folder.path(), &down);
+        for (app_id, count) in [("a", 3), ("b", 1), ("c", 1), ("d", 0)] {
+            let found = memory.sent_of(&key(app_id));
+            assert!(found.certain);
+            assert_eq!(found.delivered.spans.jobs.len(), count, "{app_id}");
+        }
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let down = Arc::new(AtomicBool::new(true));
+        let memory = self::memory(folder.path(), &down);
+        memory.inner().sent =
+            (0..MOST_WAITING).map(|number| (key(&number.to_string()), jobs(&[1]))).collect();
+        memory.add_sent(&key("one more"), jobs(&[1]));
+        memory.add_sent(&key("17"), jobs(&[2]));
+        assert_eq!(memory.inner().sent.len(), MOST_WAITING);
+        assert_eq!(memory.sent_of(&key("17")).delivered.spans.jobs.len(), 2);
+    }
+}

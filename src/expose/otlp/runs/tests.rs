@@ -42,7 +42,7 @@ impl Stages {
             let mut news = News::default();
             news.spans.stages.insert(stage);
             let body = format!("{}/{stage}", application.id.app_id).into();
-            Parcel { request: Request { body, items: 1 }, news }
+            Parcel { request: Request { body, items: 1 }, news, left_out: 0 }
         };
         let due = stages.filter(|stage| !sent.spans.stages.contains(*stage));
         Parcels { parcels: due.map(parcel).collect(), ..Parcels::default() }
@@ -73,6 +73,25 @@ impl Work for Careful {
     }
 
     fn due(&self, view: &RunView, sent: &Delivered, (): &mut (), _: Now) -> Parcels {
+        Stages::parcels(view, sent)
+    }
+}
+
+/// As [`Stages`], once so much time has passed.
+struct Late(Instant);
+
+impl Work for Late {
+    type Memo = ();
+    const THOUGH_UNCERTAIN: bool = true;
+
+    fn max_age(&self) -> Duration {
+        Duration::from_hours(1)
+    }
+
+    fn due(&self, view: &RunView, sent: &Delivered, (): &mut (), now: Now) -> Parcels {
+        if now.instant < self.0.into_std() {
+            return Parcels { again: true, ..Parcels::default() };
+        }
         Stages::parcels(view, sent)
     }
 }
@@ -293,9 +312,12 @@ async fn a_back_end_that_is_down_for_a_while_gets_everything() {
     world.publish(&[done("gone", 3), run("b", State::Running, 1)]);
     sleep(Duration::from_millis(250)).await;
     // One leaves the daemon meanwhile, one comes and goes.
-    for number in 0..20 {
-        world.publish(&[run("b", State::Running, 1), done(&format!("brief-{number:02}"), 1)]);
-        sleep(Duration::from_millis(10)).await;
+    let brief: Vec<RunView> =
+        (0..20).map(|number| done(&format!("brief-{number:02}"), 1)).collect();
+    for some in brief.windows(8) {
+        let b = run("b", State::Running, 1);
+        world.publish(&[some, &[b]].concat());
+        sleep(Duration::from_millis(20)).await;
     }
     world.publish(&[done("b", 5)]);
     sleep(Duration::from_millis(150)).await;
@@ -365,15 +387,23 @@ async fn the_list_is_bounded_and_what_goes_is_counted() {
     world.server.down.store(true, Ordering::SeqCst);
     world.start();
     world.publish(&[run("r", State::Running, 1)]);
-    for number in 0..40 {
-        world.publish(&[run("r", State::Running, 1), done(&format!("a{number:02}"), 2)]);
+    let runs: Vec<RunView> = (0..40).map(|number| done(&format!("a{number:02}"), 2)).collect();
+    for count in 1..=runs.len() {
+        world.publish(&runs[..count]);
         sleep(Duration::from_millis(5)).await;
     }
-    sleep(Duration::from_millis(100)).await;
-    // Those whose requests are built wait beside the list, and one may be
-    // under way.
+    // Those whose requests are built wait beside the list.
+    let most_left = 2 * (10 + 5);
+    let enough = async {
+        while world.dropped() < 80 - most_left {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), enough).await.expect("the oldest go");
+    world.publish(&[]);
+    sleep(Duration::from_millis(150)).await;
     let dropped = world.dropped();
-    assert!((48..=62).contains(&dropped) && dropped.is_multiple_of(2), "{dropped}");
+    assert!(dropped <= 80 - 2 * 10 && dropped.is_multiple_of(2), "{dropped}");
     world.server.down.store(false, Ordering::SeqCst);
     let left = 80 - usize::try_from(dropped).unwrap();
     world.taken(left).await;
@@ -437,6 +467,54 @@ async fn the_end_waits_for_what_is_left_and_no_longer() {
     let begun = Instant::now();
     world.stop().await;
     assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment_nothing_is_lost_and_one_request_at_most_comes_twice() {
+    const KILLS: u64 = 25;
+    let mut world = World::new();
+    let runs: Vec<RunView> = (0..20).map(|number| done(&format!("a{number}"), 15)).collect();
+    world.publish(&runs);
+    for kill in 0..KILLS {
+        world.start();
+        sleep(Duration::from_millis(3 + kill % 5)).await;
+        let task = world.task.take().unwrap();
+        task.abort();
+        let _ = task.await;
+    }
+    world.start();
+    let wanted: BTreeSet<String> =
+        (0..20).flat_map(|number| names(&format!("a{number}"), 15)).collect();
+    let all = async {
+        while world.server.taken().iter().collect::<BTreeSet<_>>().len() < wanted.len() {
+            sleep(Duration::from_millis(2)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), all).await.expect("nothing is lost");
+    world.stop().await;
+    let taken = world.server.taken();
+    assert_eq!(taken.iter().cloned().collect::<BTreeSet<_>>(), wanted);
+    let twice = (taken.len() - wanted.len()) as u64;
+    assert!(twice <= KILLS, "{twice}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_due_later_is_sent_though_the_run_has_left() {
+    let mut world = World::new();
+    let late = Instant::now() + Duration::from_millis(400);
+    world.start_with(Late(late));
+    let runs = [done("a", 2), done("b", 1)];
+    world.publish(&runs);
+    sleep(Duration::from_millis(100)).await;
+    world.publish(&runs[1..]);
+    // Moments come and go, each without news.
+    for _ in 0..50 {
+        world.publish(&runs[1..]);
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(world.taken(3).await.len(), 3);
+    world.stop().await;
+    assert_eq!(world.server.all().len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,6 +17,8 @@ use crate::store::{Delivered, News, SentSpans};
 pub(super) struct Parcel {
     pub(super) request: Request,
     pub(super) news: News,
+    /// Items that it says are left out for good.
+    pub(super) left_out: u64,
 }
 
 /// What of a run is to be sent now, in this order.
@@ -72,14 +74,15 @@ impl Work for Traces {
         let mut parcels = Parcels { again: due.again, ..Parcels::default() };
         for spans::Batch { request, done } in batches {
             let mut spans = SentSpans::default();
-            for done in done {
+            for done in &done {
                 done.put(&mut spans);
             }
             let news = News { spans, ..News::default() };
+            let left_out = done.iter().map(|done| done.dropped).sum();
             if request.items == 0 {
                 parcels.silent.append(news);
             } else {
-                parcels.parcels.push(Parcel { request, news });
+                parcels.parcels.push(Parcel { request, news, left_out });
             }
         }
         parcels
@@ -115,7 +118,7 @@ impl Work for Logs {
         let batches = records::requests(due.records, &resource, self.request_size);
         let parcel = |records::Batch { request, news }| {
             let news = News { findings: news, ..News::default() };
-            Parcel { request, news }
+            Parcel { request, news, left_out: 0 }
         };
         Parcels {
             parcels: batches.into_iter().map(parcel).collect(),

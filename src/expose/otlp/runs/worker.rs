@@ -104,6 +104,8 @@ struct Known<M> {
     memo: M,
     /// Whether its reading is looked at again though it is the same.
     again: bool,
+    /// That reading, where the daemon does not show the run any more.
+    left: Option<RunView>,
 }
 
 /// What came of looking at a run.
@@ -229,6 +231,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
         match sent {
             Sent::Accepted { .. } | Sent::Refused => {
                 if let Some(parcel) = open.parcels.pop_front() {
+                    self.tell_dropped("spans_limit", parcel.left_out);
                     self.note(&open.turn.key, parcel.news).await;
                 }
                 if open.parcels.is_empty() {
@@ -274,7 +277,36 @@ impl<W: Work, C: Carry> Worker<W, C> {
             let gone = self.waiting.put(key, view.clone());
             self.drop_run(gone).await;
         }
+        for view in self.left(last.as_deref()) {
+            let gone = self.waiting.put(self.key_of(&view), view);
+            self.drop_run(gone).await;
+        }
         self.forget();
+    }
+
+    /// Runs that the daemon does not show any more and that are to be looked
+    /// at again all the same.
+    fn left(&mut self, last: Option<&Moment>) -> Vec<RunView> {
+        let Some(moment) = self.last.clone() else { return Vec::new() };
+        let is_shown = |key: &RunKey| {
+            shown(&moment.runs, &key.id)
+                .is_some_and(|now| RunKey::of(&now.application).is_same_run(key))
+        };
+        for view in last.iter().flat_map(|last| last.runs.iter()) {
+            let key = self.key_of(view);
+            let known = self.known.get_mut(&key).filter(|known| known.again && !is_shown(&key));
+            if let Some(known) = known {
+                known.left = Some(view.clone());
+            }
+        }
+        let mut left = Vec::new();
+        for (key, known) in &mut self.known {
+            known.left = known.left.take().filter(|_| known.again && !is_shown(key));
+            left.extend(known.left.clone().filter(|_| !self.waiting.contains(key)));
+        }
+        // What is beyond the list comes when there is room.
+        left.truncate(self.pace.most_waiting.saturating_sub(self.waiting.len()));
+        left
     }
 
     /// As it was called before, where another source has another start.
@@ -297,8 +329,9 @@ impl<W: Work, C: Carry> Worker<W, C> {
     fn forget(&mut self) {
         let Some(moment) = &self.last else { return };
         let (waiting, open) = (&self.waiting, &self.open);
-        self.known.retain(|key, _| {
-            waiting.contains(key)
+        self.known.retain(|key, known| {
+            known.left.is_some()
+                || waiting.contains(key)
                 || open.iter().any(|open| open.turn.key == *key)
                 || shown(&moment.runs, &key.id)
                     .is_some_and(|view| RunKey::of(&view.application).is_same_run(key))
@@ -350,7 +383,7 @@ impl<W: Work, C: Carry> Worker<W, C> {
                 known => {
                     let Found { delivered, certain } = deliveries.find(&key);
                     let memo = known.map(|known| known.memo).unwrap_or_default();
-                    Known { delivered, certain, memo, again: false }
+                    Known { delivered, certain, memo, again: false, left: None }
                 }
             };
             if !(known.certain || W::THOUGH_UNCERTAIN) {
@@ -380,8 +413,12 @@ impl<W: Work, C: Carry> Worker<W, C> {
             // Nobody knows; it is one at least.
             Some(Built::Unknown(_)) | None => 1,
         };
+        self.tell_dropped("backlog", items);
+    }
+
+    fn tell_dropped(&self, reason: &'static str, count: u64) {
         let signal = self.carry.signal().as_str();
-        OtlpDropped { signal, reason: "backlog", count: items }.emit(&self.telemetry);
+        OtlpDropped { signal, reason, count }.emit(&self.telemetry);
     }
 }
 

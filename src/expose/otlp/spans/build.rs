@@ -16,9 +16,9 @@ use super::attributes::Attributes;
 use super::events::Placed;
 use super::forest::Forest;
 use super::select::{Chosen, end_of};
-use super::{Done, Mark, Part, application, execution, job, links, outcome, stage, task};
+use super::{Done, Mark, Part, application, execution, job, links, outcome, select, stage, task};
 use crate::metrics::RunView;
-use crate::model::{SpanOf, StageId, Task, TraceContext};
+use crate::model::{FailureClass, SpanOf, StageId, Task, TraceContext};
 use crate::report::Texts;
 
 /// What all spans of one time are made with.
@@ -29,6 +29,7 @@ pub(super) struct Builder<'a> {
     /// Nodes that have a span, or will have.
     pub(super) there: &'a HashSet<usize>,
     pub(super) texts: Texts,
+    pub(super) tasks_per_stage: usize,
 }
 
 impl Builder<'_> {
@@ -37,16 +38,19 @@ impl Builder<'_> {
         let (span, findings) = self.span(node, chosen.dropped);
         let mut spans = vec![span];
         if let Some(stage) = self.forest.stage(node) {
-            let tasks = stage.slowest.iter().enumerate();
+            let tasks = select::tasks(stage, self.tasks_per_stage).enumerate();
             let tasks = tasks.filter(|(place, _)| chosen.tasks.contains(&(node, *place)));
-            spans.extend(tasks.map(|(_, task)| self.task(node, stage.id, task)));
+            spans
+                .extend(tasks.map(|(_, (task, failure))| self.task(node, stage.id, task, failure)));
         }
         let mut marks = vec![mark];
         if let Some(job) = self.forest.job(node).filter(|job| job.completed.is_some()) {
             // So that what was sent is ranges without gaps.
             marks.extend(job::never_ran(self.forest, job).map(Mark::Stage));
         }
-        let done = Done { marks, spans: spans.len() as u64, findings };
+        let is_root = self.forest.trees[self.forest.nodes[node].tree].root == node;
+        let dropped = if is_root { chosen.dropped } else { 0 };
+        let done = Done { marks, spans: spans.len() as u64, findings, dropped };
         Part { spans, done }
     }
 
@@ -111,9 +115,16 @@ impl Builder<'_> {
         tree.root == index && tree.remote.is_some()
     }
 
-    fn task(&self, node: usize, stage: StageId, task: &Task) -> SpanData {
+    fn task(
+        &self,
+        node: usize,
+        stage: StageId,
+        task: &Task,
+        failure: Option<FailureClass>,
+    ) -> SpanData {
         let mut attributes = Attributes::default();
         task::attributes(stage, task, &mut attributes);
+        let status = outcome::of_class(failure, &mut attributes);
         let parent = context(self.forest, node);
         let id = crate::model::SpanId::of(self.forest.run, SpanOf::Task(task.id));
         SpanData {
@@ -125,6 +136,7 @@ impl Builder<'_> {
                 parent.trace_state().clone(),
             ),
             parent_span_id: parent.span_id(),
+            status,
             ..plain("task".into(), task.launched, end_of(task), attributes)
         }
     }

@@ -71,6 +71,9 @@ pub struct Done {
     pub spans: u64,
     /// Findings that are events of them, by hash.
     pub findings: Vec<u64>,
+    /// Spans that are left out of the trace for good
+    /// (`otlp.traces.spans_per_trace`), told by its root.
+    pub dropped: u64,
 }
 
 /// A part of a run; tasks belong to their stage attempt.
@@ -99,9 +102,7 @@ impl Mark {
             Self::Execution(id) => sent.executions.insert(id),
             Self::Job(id) => sent.jobs.insert(u64::from(id)),
             Self::Stage(StageId { stage, attempt: 0 }) => sent.stages.insert(u64::from(stage)),
-            Self::Stage(StageId { stage, attempt }) => {
-                sent.retries.insert((stage, attempt));
-            }
+            Self::Stage(StageId { stage, attempt }) => sent.retried(stage, attempt),
         }
     }
 }
@@ -171,7 +172,14 @@ pub fn due(
     }
     let placed = events::place(&forest, findings, &chosen, sent);
     let there = there(&forest, &chosen);
-    let builder = Builder { view, forest: &forest, placed: &placed, there: &there, texts };
+    let builder = Builder {
+        view,
+        forest: &forest,
+        placed: &placed,
+        there: &there,
+        texts,
+        tasks_per_stage: settings.tasks_per_stage,
+    };
     let mut parts = Vec::new();
     if !not_sampled.done.marks.is_empty() {
         parts.push(not_sampled);

@@ -36,6 +36,13 @@ pub(super) fn status(forest: &Forest<'_>, node: usize, attributes: &mut Attribut
     Status::error(description)
 }
 
+/// Of a task, of which only the class is known.
+pub(super) fn of_class(class: Option<FailureClass>, attributes: &mut Attributes) -> Status {
+    let Some(class) = class else { return Status::Unset };
+    attributes.text("error.type", class.as_str());
+    Status::error(class.as_str())
+}
+
 fn failure(forest: &Forest<'_>, node: usize) -> Option<Failure> {
     match forest.nodes[node].mark {
         Mark::Application => match forest.application.state {

@@ -9,14 +9,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::forest::Forest;
 use super::outcome;
 use crate::config::otlp::TracesSettings;
-use crate::model::{Stage, Task, TaskStatus};
+use crate::model::{FailureClass, Stage, Task, TaskStatus};
 
 /// What goes of a tree.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     /// Nodes, ascending: each after its parent.
     pub(super) nodes: BTreeSet<usize>,
-    /// Of stage attempts among them: places in [`Stage::slowest`].
+    /// Of stage attempts among them: places in [`tasks`].
     pub(super) tasks: HashSet<(usize, usize)>,
     /// Spans that were left out.
     pub(super) dropped: u64,
@@ -28,7 +28,7 @@ struct Candidate {
     unremarkable: bool,
     shorter: Reverse<SignedDuration>,
     node: usize,
-    /// Of a task: its place among the slowest of the node's stage.
+    /// Of a task: its place in [`tasks`] of the node's stage.
     task: Option<usize>,
 }
 
@@ -116,19 +116,27 @@ fn candidates(
             Candidate { unremarkable, shorter: Reverse(length), node: index, task: None };
         all.push(candidate);
         let Some(stage) = forest.stage(index) else { continue };
-        for (place, task) in tasks(stage, settings.tasks_per_stage) {
+        for (place, (task, failure)) in tasks(stage, settings.tasks_per_stage).enumerate() {
             let length = SignedDuration::try_from(task.duration).unwrap_or(SignedDuration::MAX);
-            all.push(Candidate { shorter: Reverse(length), task: Some(place), ..candidate });
+            let unremarkable = unremarkable && failure.is_none();
+            let task = Some(place);
+            all.push(Candidate { unremarkable, shorter: Reverse(length), task, ..candidate });
         }
     }
     all.sort_unstable();
     all
 }
 
-/// The tasks of a stage attempt that get spans, if there is room.
-fn tasks(stage: &Stage, most: usize) -> impl Iterator<Item = (usize, &Task)> {
-    let ended = |(_, task): &(usize, &Task)| task.status != TaskStatus::Running;
-    stage.slowest.iter().enumerate().filter(ended).take(most)
+/// The tasks of a stage attempt that get spans, if there is room: the slowest
+/// that succeeded, and the newest that failed, with why.
+pub(super) fn tasks(
+    stage: &Stage,
+    most: usize,
+) -> impl Iterator<Item = (&Task, Option<FailureClass>)> {
+    let ended = |task: &&Task| task.status != TaskStatus::Running;
+    let slowest = stage.slowest.iter().filter(ended).take(most).map(|task| (task, None));
+    let failed = stage.failed.iter().rev().take(most);
+    slowest.chain(failed.map(|failed| (&failed.task, Some(failed.class))))
 }
 
 /// When a task ended.

@@ -2,7 +2,7 @@
 
 use super::attributes::Attributes;
 use crate::expose::otlp::text;
-use crate::model::{StageId, Task, TaskStatus};
+use crate::model::{StageId, Task, TaskMetrics, TaskStatus};
 
 pub(super) fn attributes(stage: StageId, task: &Task, to: &mut Attributes) {
     to.number("spark.stage.id", stage.stage);
@@ -23,6 +23,10 @@ pub(super) fn attributes(stage: StageId, task: &Task, to: &mut Attributes) {
         to.number("spark.task.ordinal_on_executor", ordinal);
     }
     let metrics = &task.metrics;
+    // Of one whose executor was lost Spark has no numbers.
+    if *metrics == TaskMetrics::default() {
+        return;
+    }
     for (key, time) in [
         ("spark.task.run_time_seconds", metrics.run_time),
         ("spark.task.cpu_time_seconds", metrics.cpu_time),
