@@ -27,7 +27,8 @@ pub struct SentSpans {
     pub jobs: Ranges,
     /// First attempts of stages, with their tasks, by stage id.
     pub stages: Ranges,
-    /// Further attempts: stage id and attempt.
+    /// Further attempts: stage id and attempt; at most
+    /// [`SentSpans::MOST_RETRIES`], the latest.
     pub retries: BTreeSet<(u32, u32)>,
     /// Spans in all.
     pub spans: u64,
@@ -39,6 +40,18 @@ pub struct SentSpans {
 impl SentSpans {
     /// As many as are said about one run.
     const MOST_FINDINGS: usize = 1_000;
+
+    /// The newest that are kept.
+    const MOST_RETRIES: usize = 4_096;
+
+    /// Beyond the most the oldest goes: its span ended long ago, and what
+    /// ended long ago is not sent.
+    pub fn retried(&mut self, stage: u32, attempt: u32) {
+        self.retries.insert((stage, attempt));
+        if self.retries.len() > Self::MOST_RETRIES {
+            self.retries.pop_first();
+        }
+    }
 
     /// Beyond the most, a finding is told a second time rather than kept.
     pub fn told(&mut self, findings: &[u64]) {
@@ -127,7 +140,9 @@ impl SentSpans {
         self.executions.add(&other.executions);
         self.jobs.add(&other.jobs);
         self.stages.add(&other.stages);
-        self.retries.extend(&other.retries);
+        for (stage, attempt) in &other.retries {
+            self.retried(*stage, *attempt);
+        }
         self.spans = self.spans.saturating_add(other.spans);
         self.told(&other.findings.iter().copied().collect::<Vec<_>>());
     }
@@ -185,8 +200,13 @@ impl Ranges {
             (None, true) => self.0[place].0 = id,
             (None, false) => self.0.insert(place, (id, id)),
         }
-        if self.0.len() > Self::MOST {
-            let (first, _) = self.0.remove(0);
+        self.close_oldest();
+    }
+
+    fn close_oldest(&mut self) {
+        let too_many = self.0.len().saturating_sub(Self::MOST);
+        if let Some(first) = self.0.first().map(|(first, _)| *first).filter(|_| too_many > 0) {
+            self.0.drain(..too_many);
             self.0[0].0 = first;
         }
     }
@@ -205,6 +225,7 @@ impl Ranges {
                 _ => self.0.push((first, last)),
             }
         }
+        self.close_oldest();
     }
 
     pub fn len(&self) -> u64 {
@@ -250,13 +271,44 @@ mod tests {
         ) {
             let set = |ids: &[u64]| {
                 let mut ranges = Ranges::default();
-                ids.iter().for_each(|id| ranges.insert(*id));
+                for id in ids {
+                    ranges.insert(*id);
+                }
                 ranges
             };
             let mut both = set(&one);
             both.add(&set(&other));
             prop_assert_eq!(both, set(&[one, other].concat()));
         }
+    }
+
+    #[test]
+    fn two_sets_together_have_no_more_gaps_than_one_may_have() {
+        let every_other = |from: u64| {
+            let mut ranges = Ranges::default();
+            for step in 0..Ranges::MOST as u64 {
+                ranges.insert(from + 2 * step);
+            }
+            ranges
+        };
+        let (mut both, later) = (every_other(0), every_other(1_000_000));
+        both.add(&later);
+        assert_eq!(both.0.len(), Ranges::MOST);
+        assert!((0..Ranges::MOST as u64).all(|step| both.contains(2 * step)));
+        assert!(both.contains(1_000_000) && !both.contains(1_000_003), "the latest are exact");
+    }
+
+    #[test]
+    fn of_further_attempts_the_latest_are_kept() {
+        let mut delivered = Delivered::default();
+        for stages in [0..9_000, 9_000..18_000] {
+            let mut news = News::default();
+            news.spans.retries.extend(stages.map(|stage| (stage, 1)));
+            delivered.add(&news);
+        }
+        let retries = delivered.spans.retries;
+        assert_eq!(retries.len(), SentSpans::MOST_RETRIES);
+        assert!(retries.contains(&(17_999, 1)) && !retries.contains(&(7_999, 1)));
     }
 
     #[test]
@@ -271,8 +323,8 @@ mod tests {
         let said = |finding: &SentFinding| FindingNews::Said(finding.clone());
         let (spill, worse) = (finding("spill", "info", 0), finding("spill", "warning", 0));
         let (second, skew) = (finding("spill", "info", 1), finding("data_skew", "info", 0));
-        let mut news = News::default();
-        news.findings = vec![said(&spill), said(&second), said(&skew)];
+        let first = vec![said(&spill), said(&second), said(&skew)];
+        let mut news = News { findings: first, ..News::default() };
         let later = vec![said(&worse), FindingNews::Gone(skew.clone())];
         news.append(News { findings: later, ..News::default() });
         let mut delivered = Delivered::default();
@@ -294,6 +346,11 @@ mod tests {
         }
         assert_eq!(ranges.0.len(), Ranges::MOST);
         assert!(ranges.contains(1) && !ranges.contains(19_997) && ranges.contains(19_998));
+        let mut other = Ranges::default();
+        other.insert(100_000);
+        ranges.add(&other);
+        assert_eq!(ranges.0.len(), Ranges::MOST);
+        assert!(ranges.contains(0) && ranges.contains(100_000) && !ranges.contains(99_999));
     }
 
     #[test]

@@ -46,7 +46,7 @@ const ELSEWHERE: &[&str] = &[
     "spark.findings.withdrawn",
     "spark.finding.preliminary",
     "spark.finding.configuration_key",
-    "host.name",
+    "spark.executor.host",
 ];
 
 /// `spark.finding.evidence.run_time.value` is named as

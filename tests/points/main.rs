@@ -102,9 +102,9 @@ fn busy() -> Telemetry {
 /// Every family of the catalogue, two runs of one name and another one's.
 fn full() -> Arc<Moment> {
     let other = changed(&full_run("app-2"), |application, _| {
-        application.id.cluster = "staging".to_owned();
+        "staging".clone_into(&mut application.id.cluster);
         application.id.attempt_id = Some("2".to_owned());
-        application.name = "naïve \\ \"load\" 🚀".to_owned();
+        "naïve \\ \"load\" 🚀".clone_into(&mut application.name);
     });
     let names = [name_view("c", "orders"), name_view("default", "orders \"daily\"")];
     moment(&[full_run("app-1"), other], &names, &busy().snapshot(), at(80))

@@ -99,7 +99,7 @@ fn each_run_is_a_resource_and_the_exporter_another() {
         let instance = point.resource["service.instance.id"].clone();
         instances.entry(instance).or_default().push(point);
     }
-    assert_eq!(Vec::from_iter(instances.keys()), ["app-1", "app-2/2", "here:10404"]);
+    assert_eq!(instances.keys().collect::<Vec<_>>(), ["app-1", "app-2/2", "here:10404"]);
     for (instance, points) in &instances {
         for point in points {
             let metric = CATALOGUE.iter().find(|metric| metric.otel == point.metric.name).unwrap();

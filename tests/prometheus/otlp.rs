@@ -192,7 +192,7 @@ fn differences(scraped: &BTreeMap<Labels, f64>, pushed: &BTreeMap<Labels, f64>) 
         let moves = MOVING.iter().any(|name| labels["__name__"].starts_with(name));
         match pushed.get(labels) {
             None => found.push(format!("only by scrape: {labels:?}")),
-            Some(other) if other != value && !moves => {
+            Some(other) if other.to_bits() != value.to_bits() && !moves => {
                 found.push(format!("{labels:?}: {value} by scrape, {other} by OTLP"));
             }
             Some(_) => {}

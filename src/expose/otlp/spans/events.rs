@@ -82,7 +82,10 @@ pub(super) fn place<'a>(
             placed.by_node.entry(node).or_default().push((finding, hash));
         }
     }
-    placed.withdrawn = sent.findings.difference(&hashes).count() as u64;
+    // A run that never ends forgets its old parts, and what was found in them.
+    if forest.is_batch() {
+        placed.withdrawn = sent.findings.difference(&hashes).count() as u64;
+    }
     placed
 }
 

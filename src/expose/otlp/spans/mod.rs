@@ -102,9 +102,7 @@ impl Mark {
             Self::Execution(id) => sent.executions.insert(id),
             Self::Job(id) => sent.jobs.insert(u64::from(id)),
             Self::Stage(StageId { stage, attempt: 0 }) => sent.stages.insert(u64::from(stage)),
-            Self::Stage(StageId { stage, attempt }) => {
-                sent.retries.insert((stage, attempt));
-            }
+            Self::Stage(StageId { stage, attempt }) => sent.retried(stage, attempt),
         }
     }
 }
