@@ -150,7 +150,7 @@ fn stage(all: &mut Comparison, log: &Stage, rest: &Stage) {
     // REST does not tell how many tasks an executor had had before.
     let failed = |stage: &Stage| {
         let mut failed = stage.failed.clone();
-        for failed in failed.iter_mut() {
+        for failed in &mut failed {
             failed.task.ordinal_on_executor = None;
         }
         failed
