@@ -150,8 +150,8 @@ fn stage(all: &mut Comparison, log: &Stage, rest: &Stage) {
     // REST does not tell how many tasks an executor had had before.
     let failed = |stage: &Stage| {
         let mut failed = stage.failed.clone();
-        for one in &mut failed {
-            one.task.ordinal_on_executor = None;
+        for failed in &mut failed {
+            failed.task.ordinal_on_executor = None;
         }
         failed
     };

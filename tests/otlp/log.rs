@@ -16,6 +16,8 @@ pub(crate) struct Log {
     pub(crate) stages: BTreeMap<(u64, u64), Times>,
     /// By stage attempt: task id and times of its ended attempts.
     pub(crate) tasks: BTreeMap<(u64, u64), BTreeMap<u64, Times>>,
+    /// Those of them that did not succeed.
+    pub(crate) failed_tasks: BTreeSet<u64>,
     /// The SQL execution of a job.
     pub(crate) execution_of: BTreeMap<u64, u64>,
     /// The first job that lists a stage.
@@ -64,8 +66,11 @@ impl Log {
                         info["Launch Time"].as_u64().unwrap(),
                         info["Finish Time"].as_u64().unwrap(),
                     );
-                    let tasks = log.tasks.entry(id).or_default();
-                    tasks.insert(info["Task ID"].as_u64().unwrap(), times);
+                    let task = info["Task ID"].as_u64().unwrap();
+                    log.tasks.entry(id).or_default().insert(task, times);
+                    if event["Task End Reason"]["Reason"] != "Success" {
+                        log.failed_tasks.insert(task);
+                    }
                 }
                 _ => {}
             }

@@ -8,7 +8,9 @@ use super::Mark;
 use super::attributes::Attributes;
 use super::forest::Forest;
 use crate::expose::otlp::text;
-use crate::model::{FailureClass, JobStatus, SqlStatus, StageStatus, State, error_class};
+use crate::model::{
+    FailureClass, JobStatus, SqlExecution, SqlStatus, StageStatus, State, error_class,
+};
 
 /// Why something failed.
 struct Failure {
@@ -53,7 +55,8 @@ fn failure(forest: &Forest<'_>, node: usize) -> Option<Failure> {
         },
         Mark::Execution(_) => {
             let execution = forest.execution(node)?;
-            (execution.status == SqlStatus::Failed).then(|| Failure {
+            let failed = execution.status == SqlStatus::Failed && !is_by_wish(forest, execution);
+            failed.then(|| Failure {
                 class: SqlStatus::Failed.as_str(),
                 error: execution.error_class.clone(),
             })
@@ -70,6 +73,23 @@ fn failure(forest: &Forest<'_>, node: usize) -> Option<Failure> {
             (stage.status == StageStatus::Failed && !by_wish).then(|| of_text(reason))
         }
     }
+}
+
+/// Whether somebody ended it. Spark writes the same for a query that was
+/// stopped as for one that broke: what tells is that its jobs were cancelled
+/// and none failed, or that its thread was interrupted.
+fn is_by_wish(forest: &Forest<'_>, execution: &SqlExecution) -> bool {
+    let jobs = &forest.application.jobs;
+    let mut cancelled = false;
+    for id in &execution.job_ids {
+        let Ok(place) = jobs.binary_search_by_key(id, |job| job.id) else { continue };
+        match jobs[place].status {
+            JobStatus::Failed => return false,
+            JobStatus::Cancelled => cancelled = true,
+            JobStatus::Running | JobStatus::Succeeded | JobStatus::Unknown => {}
+        }
+    }
+    cancelled || execution.error_class.as_deref() == Some("java.lang.InterruptedException")
 }
 
 fn of_text(reason: Option<&str>) -> Failure {
