@@ -27,7 +27,8 @@ pub struct SentSpans {
     pub jobs: Ranges,
     /// First attempts of stages, with their tasks, by stage id.
     pub stages: Ranges,
-    /// Further attempts: stage id and attempt.
+    /// Further attempts: stage id and attempt; at most
+    /// [`SentSpans::MOST_RETRIES`], the latest.
     pub retries: BTreeSet<(u32, u32)>,
     /// Spans in all.
     pub spans: u64,
@@ -270,13 +271,44 @@ mod tests {
         ) {
             let set = |ids: &[u64]| {
                 let mut ranges = Ranges::default();
-                ids.iter().for_each(|id| ranges.insert(*id));
+                for id in ids {
+                    ranges.insert(*id);
+                }
                 ranges
             };
             let mut both = set(&one);
             both.add(&set(&other));
             prop_assert_eq!(both, set(&[one, other].concat()));
         }
+    }
+
+    #[test]
+    fn two_sets_together_have_no_more_gaps_than_one_may_have() {
+        let every_other = |from: u64| {
+            let mut ranges = Ranges::default();
+            for step in 0..Ranges::MOST as u64 {
+                ranges.insert(from + 2 * step);
+            }
+            ranges
+        };
+        let (mut both, later) = (every_other(0), every_other(1_000_000));
+        both.add(&later);
+        assert_eq!(both.0.len(), Ranges::MOST);
+        assert!((0..Ranges::MOST as u64).all(|step| both.contains(2 * step)));
+        assert!(both.contains(1_000_000) && !both.contains(1_000_003), "the latest are exact");
+    }
+
+    #[test]
+    fn of_further_attempts_the_latest_are_kept() {
+        let mut delivered = Delivered::default();
+        for stages in [0..9_000, 9_000..18_000] {
+            let mut news = News::default();
+            news.spans.retries.extend(stages.map(|stage| (stage, 1)));
+            delivered.add(&news);
+        }
+        let retries = delivered.spans.retries;
+        assert_eq!(retries.len(), SentSpans::MOST_RETRIES);
+        assert!(retries.contains(&(17_999, 1)) && !retries.contains(&(7_999, 1)));
     }
 
     #[test]
@@ -291,8 +323,8 @@ mod tests {
         let said = |finding: &SentFinding| FindingNews::Said(finding.clone());
         let (spill, worse) = (finding("spill", "info", 0), finding("spill", "warning", 0));
         let (second, skew) = (finding("spill", "info", 1), finding("data_skew", "info", 0));
-        let mut news = News::default();
-        news.findings = vec![said(&spill), said(&second), said(&skew)];
+        let first = vec![said(&spill), said(&second), said(&skew)];
+        let mut news = News { findings: first, ..News::default() };
         let later = vec![said(&worse), FindingNews::Gone(skew.clone())];
         news.append(News { findings: later, ..News::default() });
         let mut delivered = Delivered::default();

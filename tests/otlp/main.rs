@@ -9,6 +9,7 @@
 mod common;
 
 mod collector;
+mod live;
 mod log;
 mod received;
 mod scraped;

@@ -486,7 +486,9 @@ pub(crate) fn totals_stay_as_long_as_a_run_of_theirs(place: &dyn Place) {
 /// Accepted spans of these jobs, and records of findings of these rules.
 pub(crate) fn sent(jobs: &[u64], rules: &[&str]) -> News {
     let mut news = News::default();
-    jobs.iter().for_each(|job| news.spans.jobs.insert(*job));
+    for job in jobs {
+        news.spans.jobs.insert(*job);
+    }
     news.findings = rules.iter().map(|rule| FindingNews::Said(finding(rule))).collect();
     news
 }

@@ -76,7 +76,7 @@ mod tests {
     const KEEP: Keep = Keep { time: Duration::from_hours(24), size: None, names: 10 };
 
     /// A memory whose store is in `folder`, and in trouble while `down`.
-    fn memory(folder: &std::path::Path, down: &Arc<AtomicBool>) -> Memory {
+    fn remembering(folder: &std::path::Path, down: &Arc<AtomicBool>) -> Memory {
         let (path, down) = (folder.join("store.db"), Arc::clone(down));
         let open = move || {
             if down.load(Ordering::SeqCst) {
@@ -106,7 +106,7 @@ mod tests {
     fn while_the_store_is_in_trouble_it_is_kept_and_then_written() {
         let folder = tempfile::tempdir().unwrap();
         let down = Arc::new(AtomicBool::new(false));
-        let memory = self::memory(folder.path(), &down);
+        let memory = remembering(folder.path(), &down);
         memory.add_sent(&key("a"), jobs(&[0]));
         let found = memory.sent_of(&key("a"));
         assert!(found.certain && found.delivered.spans.jobs.contains(0));
@@ -132,7 +132,7 @@ mod tests {
         assert!(memory.inner().sent.is_empty(), "all of it is written");
         drop(memory);
         // The next daemon knows.
-        let memory = self::memory(folder.path(), &down);
+        let memory = remembering(folder.path(), &down);
         for (app_id, count) in [("a", 3), ("b", 1), ("c", 1), ("d", 0)] {
             let found = memory.sent_of(&key(app_id));
             assert!(found.certain);
@@ -144,7 +144,7 @@ mod tests {
     fn what_waits_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let down = Arc::new(AtomicBool::new(true));
-        let memory = self::memory(folder.path(), &down);
+        let memory = remembering(folder.path(), &down);
         memory.inner().sent =
             (0..MOST_WAITING).map(|number| (key(&number.to_string()), jobs(&[1]))).collect();
         memory.add_sent(&key("one more"), jobs(&[1]));

@@ -292,11 +292,14 @@ impl<W: Work, C: Carry> Worker<W, C> {
             shown(&moment.runs, &key.id)
                 .is_some_and(|now| RunKey::of(&now.application).is_same_run(key))
         };
+        let many = self.known.values().filter(|known| known.left.is_some()).count();
+        let mut room = self.pace.most_waiting.saturating_sub(many);
         for view in last.iter().flat_map(|last| last.runs.iter()) {
             let key = self.key_of(view);
             let known = self.known.get_mut(&key).filter(|known| known.again && !is_shown(&key));
-            if let Some(known) = known {
+            if let Some(known) = known.filter(|_| room > 0) {
                 known.left = Some(view.clone());
+                room -= 1;
             }
         }
         let mut left = Vec::new();
