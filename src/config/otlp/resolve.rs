@@ -184,7 +184,13 @@ impl Merge<'_> {
                 endpoint::parse(&text).map_err(|fault| format!("{name} {}", fault.say()))?;
             if protocol == Protocol::Grpc && url.path() != "/" {
                 if place.is_file() {
-                    return Err(format!("{name} {}", Fault::Path.say()));
+                    let says = layers.first(|said| said.protocol).map(|(place, _)| place);
+                    let says = says.map(|place| place.name(signal, "protocol"));
+                    return Err(format!(
+                        "{name} {} (grpc is what {} says)",
+                        Fault::Path.say(),
+                        says.unwrap_or_default()
+                    ));
                 }
                 self.warn(&format!("{name} has a path, which gRPC does not: left out"));
                 url.set_path("/");

@@ -16,6 +16,7 @@ use tonic_types::StatusExt as _;
 
 use super::answer::{Again, Answer, Failure, Reason, Taken, response};
 use super::codec::Raw;
+use super::proxied::Proxied;
 use super::renewed::Renewed;
 use super::{ANSWER_SIZE, USER_AGENT, words};
 use crate::config::TlsConfig;
@@ -79,7 +80,7 @@ impl Grpc {
         headers: &HeaderMap,
         deadline: Instant,
     ) -> Result<Bytes, Status> {
-        let mut client = Client::new(channel)
+        let mut client = Client::new(Proxied(channel))
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(ANSWER_SIZE);
         if self.gzip {
@@ -105,20 +106,20 @@ impl Grpc {
             return self.transport(status, stale);
         }
         let code = status.code();
-        let asked = status.get_details_retry_info().and_then(|info| info.retry_delay);
-        let size = status.message().contains("message length too large")
-            || status.message().contains("message larger than max");
+        let retry = status.get_details_retry_info();
+        let asked = retry.as_ref().and_then(|info| info.retry_delay);
+        // Some servers call it out of range, and so does our own limit on
+        // answers; a proxy before them says 413, of which gRPC knows nothing.
+        let size = ["message length too large", "message larger than max", "HTTP status code 413"]
+            .iter()
+            .any(|words| status.message().contains(words));
+        let exhausted = code == Code::ResourceExhausted && retry.is_none();
         let (reason, again, hint) = match code {
-            // Some servers (and our own limit on answers) call it out of range.
-            Code::OutOfRange | Code::ResourceExhausted
-                if size || asked.is_none() && code == Code::ResourceExhausted =>
-            {
-                (
-                    Reason::TooLarge,
-                    Again::Never,
-                    "where its limit on messages is meant, lower otlp.request_size, or raise the limit",
-                )
-            }
+            Code::OutOfRange | Code::ResourceExhausted | Code::Unknown if size || exhausted => (
+                Reason::TooLarge,
+                Again::Never,
+                "where its limit on messages is meant, lower otlp.request_size, or raise the limit",
+            ),
             Code::Cancelled
             | Code::Aborted
             | Code::OutOfRange

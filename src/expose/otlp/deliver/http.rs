@@ -185,11 +185,11 @@ impl Http {
     fn redirect(&self, location: Option<&HeaderValue>) -> String {
         let to = location.and_then(|to| to.to_str().ok()).and_then(|to| self.url.join(to).ok());
         match to {
+            // Its path may hold the id of a session.
             Some(to) => format!(
-                "redirects are not followed; it points to {}://{}{}",
+                "redirects are not followed; it points to {}://{}",
                 to.scheme(),
                 host_and_port(&to),
-                to.path()
             ),
             None => "redirects are not followed".to_owned(),
         }

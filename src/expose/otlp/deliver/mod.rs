@@ -12,6 +12,7 @@ mod codec;
 mod grpc;
 mod headers;
 mod http;
+mod proxied;
 mod renewed;
 mod retry;
 mod sender;

@@ -135,6 +135,25 @@ async fn statuses_of_http() {
     }
 }
 
+/// What a proxy before a gRPC server answers by itself.
+#[tokio::test]
+async fn statuses_of_http_for_grpc() {
+    for (status, sent, reason) in [
+        (502, Sent::GivenUp, "unavailable"),
+        (503, Sent::GivenUp, "unavailable"),
+        (429, Sent::GivenUp, "unavailable"),
+        (401, Sent::Refused, "unauthorized"),
+        (404, Sent::Refused, "refused"),
+        (413, Sent::Refused, "too_large"),
+    ] {
+        let back_end =
+            BackEnd::start(Protocol::Grpc, &[Do::Status(status, Vec::new(), "no")]).await;
+        let way = Way::to(&destination(Protocol::Grpc, back_end.endpoint()));
+        assert_eq!(way.send(SHORT).await, sent, "{status}");
+        judge(&way, sent, reason);
+    }
+}
+
 #[tokio::test]
 async fn codes_of_grpc() {
     let (again, never) = (Sent::GivenUp, Sent::Refused);
