@@ -150,7 +150,9 @@ fn stage(all: &mut Comparison, log: &Stage, rest: &Stage) {
     // REST does not tell how many tasks an executor had had before.
     let failed = |stage: &Stage| {
         let mut failed = stage.failed.clone();
-        failed.iter_mut().for_each(|failed| failed.task.ordinal_on_executor = None);
+        for one in &mut failed {
+            one.task.ordinal_on_executor = None;
+        }
         failed
     };
     if rest.failures.is_some() {

@@ -34,7 +34,7 @@ async fn a_running_application_is_sent_part_by_part() {
     let early = collector.until("a part of the running application", MINUTES, |received| {
         let spans = received.trace_of(&app_id);
         assert!(spans.iter().all(|span| of(span) != Of::Application), "it still runs");
-        (!spans.is_empty()).then(|| spans.len())
+        (!spans.is_empty()).then_some(spans.len())
     });
     assert!(!run.program.has_ended(), "parts came after the end only");
     assert!(early > 0);
