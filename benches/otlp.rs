@@ -86,7 +86,7 @@ fn cost(mut work: impl FnMut()) -> Cost {
             started.elapsed()
         })
         .collect();
-    let cpu = (cpu_time() - cpu) / u32::try_from(ROUNDS).expect("few");
+    let cpu = cpu_time().saturating_sub(cpu) / u32::try_from(ROUNDS).expect("few");
     let memory = status("VmHWM").saturating_sub(before);
     times.sort_unstable();
     Cost { wall: times[ROUNDS / 2], cpu, memory }

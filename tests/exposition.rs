@@ -20,7 +20,7 @@ use spark_exporter::metrics::catalogue::{Id, Kind};
 use spark_exporter::metrics::label::clean;
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::metrics::{NameView, RunView, build};
-use spark_exporter::model::{DataQuality, StageStatus, State};
+use spark_exporter::model::{DataQuality, SpanId, SpanOf, StageStatus, State, TraceId};
 use spark_exporter::telemetry::events::{CycleFinished, LogFailed, LogRead, RequestsCounted};
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot};
 use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
@@ -198,6 +198,45 @@ for family in text_string_to_metric_families(text):
     series += len(family.samples)
 print(series)
 "#;
+
+const EXEMPLARS: &str = r#"
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+text = sys.stdin.buffer.read().decode("utf-8")
+for family in text_string_to_metric_families(text):
+    for sample in family.samples:
+        if sample.exemplar:
+            labels, value, at = sample.exemplar.labels, sample.exemplar.value, sample.exemplar.timestamp
+            print(sample.name, sample.labels["le"], labels["trace_id"], labels["span_id"], float(value), float(at))
+"#;
+
+#[test]
+fn the_strict_openmetrics_parser_reads_exemplars() {
+    let python = part("python-tools").join("bin/python");
+    let mut view = changed(&skewed_run(run_id("default", "app-9")), |application, _| {
+        "orders".clone_into(&mut application.name);
+        application.state = State::Succeeded;
+        application.end = Some(at(63));
+    });
+    view.trace_id = Some(TraceId([0xab; 16]));
+    let application = &view.application;
+    let run = TraceId::of_run(&application.id, application.start);
+    let span = SpanId::of(run, SpanOf::Application);
+    let runs = [view];
+    let telemetry = TelemetrySnapshot::default();
+    let snapshot = Arc::new(build(&runs, &names(), &telemetry, &Limits::default(), at(700)));
+    let text = render(&snapshot, Format::OpenMetrics);
+    let (good, said) = judge(Command::new(&python).args(["-c", EXEMPLARS]), &text);
+    assert!(good, "the parser refuses:\n{said}");
+    let at = at(63).as_second();
+    assert_eq!(
+        said.trim(),
+        format!(
+            "spark_application_runs_duration_seconds_bucket 64.0 {} {span} 63.0 {at}.0",
+            "ab".repeat(16)
+        )
+    );
+}
 
 #[tokio::test]
 async fn the_strict_openmetrics_parser_reads_every_series() {

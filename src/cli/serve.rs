@@ -13,13 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::otlp::OtlpFlags;
 use super::store::StoreFlags;
 use super::{Common, Outcome};
-use crate::config::otlp::{OtlpSettings, Resolved, resolve};
+use crate::config::otlp::{OtlpSettings, Resolved, TracesSettings, resolve};
 use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Size, Span};
-use crate::expose::otlp::{Moment, Own, Senders, instance};
+use crate::expose::otlp::{Moment, Own, Senders, instance, spans};
 use crate::expose::{self, ExposeState};
 use crate::fetch::Spool;
 use crate::metrics::{self, RunView};
-use crate::model::TraceId;
 use crate::report::Texts;
 use crate::store;
 use crate::telemetry::Telemetry;
@@ -179,7 +178,7 @@ async fn serve(
         state: Arc::clone(&state),
         telemetry: Arc::clone(&telemetry),
         limits,
-        traced: otlp.traces.is_some(),
+        traces: otlp.traces.clone(),
         moments,
     };
     let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
@@ -205,8 +204,8 @@ struct Publisher {
     state: Arc<ExposeState>,
     telemetry: Arc<Telemetry>,
     limits: Limits,
-    /// Whether traces are sent.
-    traced: bool,
+    /// Which traces are sent, if any are.
+    traces: Option<TracesSettings>,
     moments: tokio::sync::watch::Sender<Option<Arc<Moment>>>,
 }
 
@@ -214,9 +213,9 @@ impl Publisher {
     fn publish(&self, publication: Publication) {
         let now = Timestamp::now();
         let Publication { mut runs, names, ready } = publication;
-        if self.traced {
+        if let Some(traces) = &self.traces {
             for view in &mut runs {
-                view.trace_id = Some(TraceId::of(&view.application));
+                view.trace_id = spans::trace_of(&view.application, traces, now);
             }
         }
         let snapshot = metrics::build(&runs, &names, &self.telemetry.snapshot(), &self.limits, now);

@@ -1,10 +1,16 @@
 //! Exemplars lead from a duration to the trace of a run that took so long.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use spark_exporter::config::otlp::{Sampling, TracesSettings};
+use spark_exporter::expose::otlp::spans::{Mark, due, trace_of};
 use spark_exporter::metrics::RunView;
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::model::{SpanId, SpanOf, State, TraceId};
+use spark_exporter::report::Texts;
+use spark_exporter::store::SentSpans;
 use spark_exporter::telemetry::TelemetrySnapshot;
 
 use crate::decode::{Told, all, read_text};
@@ -113,4 +119,52 @@ fn the_older_text_format_has_none() {
         series
     };
     assert_eq!(durations(&bare), durations(&text));
+}
+
+/// Nobody is led to a trace that is never sent: what is said of a run is what
+/// its spans are sent by.
+#[test]
+fn a_run_has_a_trace_where_its_spans_are_sent() {
+    let settings = |ratio: f64, keep_failed: bool, longer: Option<u64>| TracesSettings {
+        destination: crate::loops::destination("http://127.0.0.1:1/v1/traces".to_owned()),
+        max_age: Duration::from_hours(24),
+        sampling: Sampling {
+            ratio,
+            keep_failed,
+            keep_longer_than: longer.map(Duration::from_secs),
+        },
+        tasks_per_stage: 5,
+        spans_per_trace: 10_000,
+    };
+    let now = at(5_000);
+    let mut answers = BTreeSet::new();
+    for ratio in [0.0, 0.5, 1.0] {
+        for keep_failed in [false, true] {
+            for longer in [None, Some(80), Some(10_000)] {
+                let settings = settings(ratio, keep_failed, longer);
+                for state in [State::Succeeded, State::Failed, State::Cancelled] {
+                    for (number, seconds) in [(1, 63), (2, 100), (3, -90_000)] {
+                        let mut view = run(&format!("app-{number}"), seconds, state);
+                        if seconds < 0 {
+                            view = changed(&view, |application, _| {
+                                application.start = Some(at(seconds - 100));
+                            });
+                        }
+                        let told = trace_of(&view.application, &settings, now);
+                        let nothing = SentSpans::default();
+                        let due = due(&view, &nothing, &settings, Texts::Hidden, now);
+                        let marks = due.parts.iter().flat_map(|part| &part.done.marks);
+                        let sent = marks.into_iter().any(|mark| *mark == Mark::Application);
+                        assert_eq!(told.is_some(), sent, "{settings:?} {state:?} {seconds}");
+                        answers.insert((told.is_some(), seconds > 0));
+                    }
+                }
+            }
+        }
+    }
+    // Some are, some are not; none that ended too long ago is.
+    assert_eq!(
+        answers.into_iter().collect::<Vec<_>>(),
+        [(false, false), (false, true), (true, true)]
+    );
 }

@@ -114,6 +114,19 @@ fn all_of(body: Bytes) -> Vec<Point> {
     all(&[Sending { body, items }])
 }
 
+pub(crate) fn destination(endpoint: String) -> Destination {
+    Destination {
+        protocol: Protocol::HttpProtobuf,
+        endpoint,
+        headers: Vec::new(),
+        header_files: Vec::new(),
+        timeout: Duration::from_secs(30),
+        compression: Compression::None,
+        tls: spark_exporter::config::TlsConfig::default(),
+        request_size: 4_000_000,
+    }
+}
+
 /// A daemon that sends to it.
 struct Daemon {
     telemetry: Arc<Telemetry>,
@@ -124,16 +137,7 @@ struct Daemon {
 
 impl Daemon {
     fn start(address: SocketAddr, interval: Duration) -> Self {
-        let destination = Destination {
-            protocol: Protocol::HttpProtobuf,
-            endpoint: format!("http://{address}/v1/metrics"),
-            headers: Vec::new(),
-            header_files: Vec::new(),
-            timeout: Duration::from_secs(30),
-            compression: Compression::None,
-            tls: spark_exporter::config::TlsConfig::default(),
-            request_size: 4_000_000,
-        };
+        let destination = destination(format!("http://{address}/v1/metrics"));
         let telemetry = Arc::new(Telemetry::new(Timestamp::now()));
         let sender = Sender::new(Signal::Metrics, &destination, Arc::clone(&telemetry)).unwrap();
         let settings = MetricsSettings {

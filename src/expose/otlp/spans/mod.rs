@@ -34,7 +34,7 @@ use build::Builder;
 use forest::{Forest, Node};
 use select::Chosen;
 
-pub use places::Places;
+pub use places::{Places, trace_of};
 pub use request::{Batch, requests};
 
 /// How long after its end a part of a driver that is asked is waited with.

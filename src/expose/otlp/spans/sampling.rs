@@ -20,7 +20,7 @@ pub(super) fn is_in(forest: &Forest<'_>, tree: usize, sampling: &Sampling) -> bo
 }
 
 /// As every OpenTelemetry SDK of Rust decides of the same id.
-fn by_ratio(trace: TraceId, ratio: f64) -> bool {
+pub(super) fn by_ratio(trace: TraceId, ratio: f64) -> bool {
     let id = opentelemetry::trace::TraceId::from_bytes(trace.0);
     let sampler = Sampler::TraceIdRatioBased(ratio);
     sampler.should_sample(None, id, "", &SpanKind::Internal, &[], &[]).decision
