@@ -9,17 +9,9 @@
 mod common;
 
 mod collector;
-mod live;
 mod log;
+mod real_collector;
 mod received;
 mod scraped;
 mod tap;
 mod world;
-
-mod decoder;
-mod faults;
-mod metrics;
-mod own;
-mod page;
-mod records;
-mod traces;

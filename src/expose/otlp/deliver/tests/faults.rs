@@ -63,10 +63,10 @@ async fn a_wait_beyond_the_time_there_is_ends_it_at_once() {
         let way = Way::to(&destination(protocol, back_end.endpoint()));
         let started = Instant::now();
         assert_eq!(way.send(LONG).await, Sent::GivenUp);
-        assert!(started.elapsed() < Duration::from_secs(2));
+        assert!(started.elapsed() < Duration::from_secs(10));
         // What comes next leaves the back end alone too.
         assert_eq!(way.send(LONG).await, Sent::GivenUp);
-        assert!(started.elapsed() < Duration::from_secs(2));
+        assert!(started.elapsed() < Duration::from_secs(10));
         assert_eq!(back_end.received().len(), 1);
         assert_eq!(way.counts().requests.get("given_up"), Some(&2));
     }
@@ -85,10 +85,11 @@ async fn silence_ends_with_the_timeout() {
             let request = Request { body: vec![7; 16 << 20].into(), items: 1 };
             let sent = way.send_body(request.clone(), SHORT).await;
             assert_eq!(sent, Sent::GivenUp, "{protocol:?} {silent:?}");
-            assert!(started.elapsed() < Duration::from_secs(2), "{silent:?}");
+            assert!(started.elapsed() < Duration::from_secs(10), "{silent:?}");
             assert!(way.counts().failures.contains_key("timeout"), "{:?}", way.counts());
-            // On a connection of its own, which this back end answers on.
-            to.timeout = LONG;
+            // On a connection of its own, which this back end answers on; on
+            // a busy machine the silence may still be to come.
+            to.timeout = Duration::from_secs(5);
             let way = Way::to(&to);
             assert_eq!(way.send(LONG).await, Sent::Accepted { rejected: 0 }, "{silent:?}");
         }
@@ -104,7 +105,7 @@ async fn the_end_of_time_holds_whatever_the_timeout() {
             to.timeout = Duration::from_hours(1);
             let started = Instant::now();
             assert_eq!(Way::to(&to).send(SHORT).await, Sent::GivenUp);
-            assert!(started.elapsed() < Duration::from_secs(2));
+            assert!(started.elapsed() < Duration::from_secs(10));
         }
     }
 }
@@ -120,7 +121,7 @@ async fn a_success_whose_body_never_ends() {
         to.timeout = Duration::from_millis(300);
         let started = Instant::now();
         assert_eq!(Way::to(&to).send(SHORT).await, sent);
-        assert!(started.elapsed() < Duration::from_secs(2));
+        assert!(started.elapsed() < Duration::from_secs(10));
         assert_eq!(back_end.received().len(), 1);
     }
 }
@@ -135,7 +136,7 @@ async fn dropping_it_stops_at_once() {
             _ = way.send(LONG) => panic!("nobody answers"),
             () = tokio::time::sleep(Duration::from_millis(200)) => {}
         }
-        assert!(started.elapsed() < Duration::from_secs(1));
+        assert!(started.elapsed() < Duration::from_secs(5));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::common::log_text_of;
 use crate::common::real::{standalone, submit};
 use crate::log::Log;
 use crate::received::Received;
-use crate::traces::{Of, is_the_log, of, whole_trace};
+use super::traces::{Of, is_the_log, of, whole_trace};
 use crate::world::Setup;
 
 const SPARK: &str = "4.3.0";

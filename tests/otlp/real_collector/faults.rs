@@ -15,7 +15,7 @@ use crate::collector::{Collector, Options};
 use crate::log::Log;
 use crate::received::Received;
 use crate::tap::{Answer, Caught, Tap};
-use crate::traces::{is_the_log, whole_trace};
+use super::traces::{is_the_log, whole_trace};
 use crate::world::{Exporter, RUNS, SOON, Setup, logs, write_log};
 
 /// How long a scrape takes: the middle one of many.

@@ -10,7 +10,7 @@ use crate::collector::{Collector, Options};
 use crate::common::real::{part, root};
 use crate::log::Log;
 use crate::received::Received;
-use crate::traces::{Of, of, whole_trace};
+use super::traces::{Of, of, whole_trace};
 use crate::world::{RUNS, SOON, Setup, logs};
 
 fn page() -> String {
