@@ -38,7 +38,7 @@ test: check ## Everything: real Spark, real Prometheus, every test
 	@logs=$$(mktemp -d); failed=0; others=; set -x; \
 	cargo test --locked --all-features --no-fail-fast -- $(WAITS:%=--skip %) || failed=1; \
 	for test in prometheus otlp; do \
-	  cargo test --locked --all-features --test $$test -- $(WAITS) >$$logs/$$test 2>&1 & others="$$others $$!"; \
+	  cargo test --locked --all-features --test $$test -- $(WAITS) --test-threads 4 >$$logs/$$test 2>&1 & others="$$others $$!"; \
 	done; \
 	cargo test --locked --all-features --test memory -- $(WAITS) || failed=1; \
 	for other in $$others; do wait $$other || failed=1; done; \

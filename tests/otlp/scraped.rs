@@ -95,6 +95,7 @@ pub(crate) fn prometheus_name(point: &Point) -> String {
         "By" => "_bytes",
         "By/s" => "_bytes_per_second",
         "1" if matches!(point.kind, PointKind::Gauge(_)) => "_ratio",
+        per_second if per_second.ends_with("}/s") => "_per_second",
         _ => "",
     };
     if !name.ends_with(unit) {

@@ -11,11 +11,11 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message;
 
+use super::traces::{is_the_log, whole_trace};
 use crate::collector::{Collector, Options};
 use crate::log::Log;
 use crate::received::Received;
 use crate::tap::{Answer, Caught, Tap};
-use super::traces::{is_the_log, whole_trace};
 use crate::world::{Exporter, RUNS, SOON, Setup, logs, write_log};
 
 /// How long a scrape takes: the middle one of many.

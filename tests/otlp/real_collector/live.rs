@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::traces::{Of, is_the_log, of, whole_trace};
 use crate::collector::{Collector, Options};
 use crate::common::log_text_of;
 use crate::common::real::{standalone, submit};
 use crate::log::Log;
 use crate::received::Received;
-use super::traces::{Of, is_the_log, of, whole_trace};
 use crate::world::Setup;
 
 const SPARK: &str = "4.3.0";
@@ -23,8 +23,9 @@ async fn a_running_application_is_sent_part_by_part() {
     let (_cluster, master) = standalone(SPARK);
     let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
     let parent = format!("spark.executorEnv.TRACEPARENT=00-{trace}-{span}-01");
+    // Of a driver that is asked, a part is sent 90 s after its end.
     let mut run =
-        submit(SPARK, &master, folder.path(), &[&parent], &["sleepy_live", "--seconds", "30"]);
+        submit(SPARK, &master, folder.path(), &[&parent], &["sleepy_live", "--seconds", "150"]);
     let app_id = run.app_id.clone();
     let exporter = Setup::to("grpc", &collector.grpc())
         .arguments(&["--spark.url", &run.ui])

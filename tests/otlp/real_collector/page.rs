@@ -6,11 +6,11 @@ use std::process::Command;
 
 use spark_exporter::metrics::catalogue::CATALOGUE;
 
+use super::traces::{Of, of, whole_trace};
 use crate::collector::{Collector, Options};
 use crate::common::real::{part, root};
 use crate::log::Log;
 use crate::received::Received;
-use super::traces::{Of, of, whole_trace};
 use crate::world::{RUNS, SOON, Setup, logs};
 
 fn page() -> String {
