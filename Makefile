@@ -6,7 +6,9 @@ DEMO_ADDRESS ?= 127.0.0.1:10404
 CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
 # Tests whose names hold one of these take minutes and little of the machine.
-WAITS = the_right_alerts_arrive killed_a_hundred_times stands_at_zero_for_two_minutes real_collector:: fed_by_otlp
+WAITS = the_right_alerts_arrive killed_a_hundred_times stands_at_zero_for_two_minutes
+# These wait too, and have no Spark of their own but one.
+OTLP = real_collector:: fed_by_otlp
 
 .PHONY: help demo test check bench collection docs alerts dashboards pictures waterfall
 
@@ -34,13 +36,17 @@ check: ## Format, lints, licences: no test, no network but crates.io
 
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
-	@# What mostly waits comes last, beside each other; all of it runs whatever failed before.
+	cargo test --locked --all-features --no-run
+	@# What mostly waits runs beside others: OTLP first, beside tests without Spark, the
+	@# rest last. All of it runs whatever failed before.
 	@logs=$$(mktemp -d); failed=0; others=; set -x; \
-	cargo test --locked --all-features --no-fail-fast -- $(WAITS:%=--skip %) || failed=1; \
-	for test in prometheus otlp; do \
-	  cargo test --locked --all-features --test $$test -- $(WAITS) --test-threads 4 >$$logs/$$test 2>&1 & others="$$others $$!"; \
+	for test in otlp prometheus; do \
+	  cargo test --locked --all-features --test $$test -- $(OTLP) $(WAITS:%=--skip %) >$$logs/$$test 2>&1 & others="$$others $$!"; \
 	done; \
-	cargo test --locked --all-features --test memory -- $(WAITS) || failed=1; \
+	cargo test --locked --all-features --no-fail-fast -- $(OTLP:%=--skip %) $(WAITS:%=--skip %) || failed=1; \
+	for test in memory prometheus; do \
+	  cargo test --locked --all-features --test $$test -- $(WAITS) >$$logs/$$test-last 2>&1 & others="$$others $$!"; \
+	done; \
 	for other in $$others; do wait $$other || failed=1; done; \
 	cat $$logs/*; rm -rf $$logs; exit $$failed
 	cargo test --locked --test cli  # without the features, as `make demo` builds it

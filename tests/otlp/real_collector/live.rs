@@ -25,7 +25,7 @@ async fn a_running_application_is_sent_part_by_part() {
     let parent = format!("spark.executorEnv.TRACEPARENT=00-{trace}-{span}-01");
     // Of a driver that is asked, a part is sent 90 s after its end.
     let mut run =
-        submit(SPARK, &master, folder.path(), &[&parent], &["sleepy_live", "--seconds", "150"]);
+        submit(SPARK, &master, folder.path(), &[&parent], &["sleepy_live", "--seconds", "130"]);
     let app_id = run.app_id.clone();
     let exporter = Setup::to("grpc", &collector.grpc())
         .arguments(&["--spark.url", &run.ui])
