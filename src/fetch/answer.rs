@@ -186,11 +186,17 @@ pub(super) fn timed_out(url: &Url, timeouts: Timeouts, connecting: bool) -> Fetc
 /// The last cause of an error, where the operating system or TLS says what
 /// happened.
 pub(crate) fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+    glance(last_cause(error).to_string().as_bytes())
+}
+
+/// The error that has no source.
+pub(crate) fn last_cause<'a>(
+    mut error: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
+    while let Some(source) = error.source() {
+        error = source;
     }
-    glance(cause.to_string().as_bytes())
+    error
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod statistics;
 mod text;
 mod tls;
 
-pub(crate) use answer::{innermost, retry_after};
+pub(crate) use answer::{innermost, last_cause, retry_after};
 pub use client::HttpClient;
 pub(crate) use credentials::read as read_secret;
 pub use decode::Elements;

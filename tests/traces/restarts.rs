@@ -18,6 +18,7 @@ use spark_exporter::expose::otlp::Moment;
 use spark_exporter::expose::otlp::deliver::Sender;
 use spark_exporter::expose::otlp::runs::Push;
 use spark_exporter::metrics::{RunView, Snapshot};
+use spark_exporter::report::Texts;
 use spark_exporter::store::embedded::Embedded;
 use spark_exporter::store::{Deliveries, Found, Keep, News, RunKey, Store};
 use spark_exporter::telemetry::Telemetry;
@@ -122,7 +123,7 @@ async fn daemon(store: &Path, port: u16, view: RunView) {
         traces: Some((sender(Signal::Traces), settings())),
         logs: Some((sender(Signal::Logs), logs)),
         resource: OtlpResource::default(),
-        show_sql: false,
+        texts: Texts::Hidden,
         deliveries: Arc::new(Kept(Store::new(Box::new(store), keep))),
         shutdown_timeout: Duration::from_secs(10),
         telemetry: Arc::clone(&telemetry),

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use opentelemetry::KeyValue;
 
-use super::text;
 use crate::diagnose::{Evidence, Finding, FindingKind, Subject, Unit};
 use crate::model::StageId;
+use crate::report::privacy;
 
 /// The name of the event, and of the event that a record tells of.
 pub(super) const EVENT: &str = "spark.finding";
@@ -47,9 +47,9 @@ pub(super) fn attributes(finding: &Finding) -> (Vec<KeyValue>, u32) {
         all.push(KeyValue::new("spark.finding.estimated", true));
     }
     if let Some(advice) = finding.advice.first() {
-        all.push(KeyValue::new("spark.finding.advice", text::short(&advice.change, 600)));
+        all.push(KeyValue::new("spark.finding.advice", privacy::cut(&advice.change, 600)));
         if let Some(when) = &advice.not_when {
-            all.push(KeyValue::new("spark.finding.advice_not_when", text::short(when, 400)));
+            all.push(KeyValue::new("spark.finding.advice_not_when", privacy::cut(when, 400)));
         }
     }
     let dropped = evidence(&finding.evidence, &mut all);
@@ -58,7 +58,7 @@ pub(super) fn attributes(finding: &Finding) -> (Vec<KeyValue>, u32) {
 
 /// Its one line.
 pub(super) fn headline(finding: &Finding) -> String {
-    text::short(&finding.headline, 600)
+    privacy::cut(&finding.headline, 600)
 }
 
 /// Each number by its name; of several of one name the first.
@@ -111,13 +111,13 @@ pub(super) fn subject(subject: &Subject, all: &mut Vec<KeyValue>) {
             number("spark.sql_execution.plan_node", u64::from(*node));
         }
         Subject::Executor { executor_id } => {
-            all.push(KeyValue::new("spark.executor.id", text::short(executor_id, 200)));
+            all.push(KeyValue::new("spark.executor.id", privacy::cut(executor_id, 200)));
         }
         Subject::Host { host } => {
-            all.push(KeyValue::new("spark.executor.host", text::short(host, 200)));
+            all.push(KeyValue::new("spark.executor.host", privacy::cut(host, 200)));
         }
         Subject::ConfigurationKey { key } => {
-            all.push(KeyValue::new("spark.finding.configuration_key", text::short(key, 200)));
+            all.push(KeyValue::new("spark.finding.configuration_key", privacy::cut(key, 200)));
         }
     }
 }

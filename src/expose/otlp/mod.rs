@@ -23,7 +23,6 @@ mod resource;
 pub mod runs;
 mod senders;
 pub mod spans;
-mod text;
 
 pub use instance::instance;
 pub use own::Own;

@@ -60,7 +60,7 @@ impl Senders {
             traces,
             logs,
             resource: resource.clone(),
-            show_sql: matches!(texts, Texts::Shown),
+            texts,
             deliveries,
             shutdown_timeout: *shutdown_timeout,
             telemetry: Arc::clone(telemetry),

@@ -34,6 +34,31 @@ pub(super) struct Failure {
     pub(super) message: String,
 }
 
+impl Failure {
+    /// No answer came. `port`: what its number says of the protocol; `stale`:
+    /// why an old client was used.
+    pub(super) fn unreachable(cause: &str, port: Option<&str>, stale: Option<String>) -> Self {
+        let certificate = cause.contains("certificate").then_some(
+            "give the authority that signed the server's certificate as tls_config.ca_file \
+             (OTEL_EXPORTER_OTLP_CERTIFICATE)",
+        );
+        let mut message = format!("no answer: {cause}");
+        if let Some(hint) = certificate.or(port) {
+            message = format!("{message}; {hint}");
+        }
+        if let Some(why) = stale {
+            message = format!("{message}; and {why}");
+        }
+        Self { reason: Reason::Unreachable, again: Again::Backoff, message }
+    }
+}
+
+/// What a back end answered, with what there is to say about it.
+pub(super) fn answered(status: &str, parts: [&str; 2]) -> String {
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.fold(format!("answered {status}"), |message, part| format!("{message}: {part}"))
+}
+
 /// The classes that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {

@@ -14,13 +14,14 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-use super::answer::{Again, Answer, Failure, Reason, Taken, response};
+use super::answer::{Again, Answer, Failure, Reason, Taken, answered, response};
 use super::codec::Raw;
 use super::proxied::Proxied;
 use super::renewed::Renewed;
 use super::{ANSWER_SIZE, USER_AGENT, words};
 use crate::config::TlsConfig;
 use crate::config::otlp::{Compression, Destination, Signal};
+use crate::fetch::last_cause;
 
 /// Of the connection between requests. Pings of HTTP/2 would be refused by
 /// many servers as too many; a connection that hangs is given up after a
@@ -141,13 +142,8 @@ impl Grpc {
             }
             _ => (Reason::Refused, Again::Never, ""),
         };
-        let mut message = format!("answered {}", name(code));
-        for part in [&*words::plain(status.message(), headers), hint] {
-            if !part.is_empty() {
-                message = format!("{message}: {part}");
-            }
-        }
-        Failure { reason, again, message }
+        let said = words::plain(status.message(), headers);
+        Failure { reason, again, message: answered(name(code), [&said, hint]) }
     }
 
     fn transport(&self, status: &Status, stale: Option<String>) -> Failure {
@@ -156,25 +152,10 @@ impl Grpc {
         {
             return super::sender::timeout();
         }
-        let mut cause: &dyn std::error::Error = status;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        let cause = words::plain(&cause.to_string(), &HeaderMap::new());
-        let hint = if cause.contains("certificate") {
-            "; give the authority that signed the server's certificate as tls_config.ca_file \
-             (OTEL_EXPORTER_OTLP_CERTIFICATE)"
-        } else if self.port == Some(4318) {
-            "; 4318 is the usual port of HTTP: give protocol: http/protobuf, or 4317"
-        } else {
-            ""
-        };
-        let stale = stale.map_or_else(String::new, |why| format!("; and {why}"));
-        Failure {
-            reason: Reason::Unreachable,
-            again: Again::Backoff,
-            message: format!("no answer: {cause}{hint}{stale}"),
-        }
+        let cause = words::plain(&last_cause(status).to_string(), &HeaderMap::new());
+        let port = (self.port == Some(4318))
+            .then_some("4318 is the usual port of HTTP: give protocol: http/protobuf, or 4317");
+        Failure::unreachable(&cause, port, stale)
     }
 }
 
@@ -203,13 +184,8 @@ fn name(code: Code) -> &'static str {
 
 /// Connects when it is first used, and again when the connection is lost.
 fn channel(endpoint: &str, tls: &TlsConfig, timeout: Duration) -> Result<Channel, String> {
-    let unusable = |error: tonic::transport::Error| {
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        format!("no gRPC client: {cause}")
-    };
+    let unusable =
+        |error: tonic::transport::Error| format!("no gRPC client: {}", last_cause(&error));
     let mut made = Endpoint::from_shared(endpoint.to_owned())
         .and_then(|made| made.user_agent(USER_AGENT))
         .map_err(unusable)?

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use reqwest::{Client, Response, Url};
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::{Again, Answer, Failure, Reason, Taken, json_response, response};
+use super::answer::{Again, Answer, Failure, Reason, Taken, answered, json_response, response};
 use super::renewed::Renewed;
 use super::{ANSWER_SIZE, USER_AGENT, words};
 use crate::config::otlp::{Compression, Destination, Signal};
@@ -172,13 +172,7 @@ impl Http {
             (Reason::Unavailable, None) => Again::Backoff,
             _ => Again::Never,
         };
-        let mut message = format!("answered {}", status_line(status));
-        for part in [said, hint] {
-            if !part.is_empty() {
-                message = format!("{message}: {part}");
-            }
-        }
-        Failure { reason, again, message }
+        Failure { reason, again, message: answered(&status_line(status), [&said, &hint]) }
     }
 
     /// Followed they are not: headers would go to whom nobody named.
@@ -201,20 +195,9 @@ impl Http {
             return super::sender::timeout();
         }
         let cause = innermost(error);
-        let hint = if cause.contains("certificate") {
-            "; give the authority that signed the server's certificate as tls_config.ca_file \
-             (OTEL_EXPORTER_OTLP_CERTIFICATE)"
-        } else if self.url.port() == Some(4317) {
-            "; 4317 is the usual port of gRPC: give protocol: grpc, or 4318"
-        } else {
-            ""
-        };
-        let stale = stale.map_or_else(String::new, |why| format!("; and {why}"));
-        Failure {
-            reason: Reason::Unreachable,
-            again: Again::Backoff,
-            message: format!("no answer: {cause}{hint}{stale}"),
-        }
+        let port = (self.url.port() == Some(4317))
+            .then_some("4317 is the usual port of gRPC: give protocol: grpc, or 4318");
+        Failure::unreachable(&cause, port, stale)
     }
 }
 

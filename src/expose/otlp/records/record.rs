@@ -11,8 +11,8 @@ use crate::diagnose::{Finding, Severity, Subject};
 use crate::expose::otlp::finding::{
     self, CAUSE, EVENT, HEADLINE, RULE, SEVERITY, STATE, attributes, headline,
 };
-use crate::expose::otlp::text::short;
 use crate::model::{SpanId, TraceId};
+use crate::report::privacy;
 use crate::store::SentFinding;
 
 /// Of the trace flags: it is sent.
@@ -66,7 +66,8 @@ pub(super) fn cleared(
     ];
     all.extend(said.cause.clone().map(|cause| KeyValue::new(CAUSE, cause)));
     finding::subject(subject, &mut all);
-    let body = short(&format!("{} is not found any more: {}", said.rule, words(subject)), 600);
+    let body =
+        privacy::cut(&format!("{} is not found any more: {}", said.rule, words(subject)), 600);
     record(SeverityNumber::Info, "INFO", body, all, time, observed, span)
 }
 

@@ -41,7 +41,7 @@ pub struct Push {
     pub logs: Option<(Sender, LogsSettings)>,
     pub resource: OtlpResource,
     /// Whether texts of users may be sent (`web.show_sql`).
-    pub show_sql: bool,
+    pub texts: Texts,
     /// What was sent before.
     pub deliveries: Arc<dyn Deliveries>,
     /// How long the end waits for what is still to be sent.
@@ -53,7 +53,7 @@ impl Push {
     /// Sends what each moment of the feed has to send, until `stop`, and what
     /// is left then for so long as the end may wait.
     pub async fn run(self, feed: Feed, stop: CancellationToken) {
-        let texts = if self.show_sql { Texts::Shown } else { Texts::Hidden };
+        let texts = self.texts;
         let pace = Pace::new(self.shutdown_timeout);
         let telemetry = self.telemetry;
         let settings_of_traces = self.traces.as_ref().map(|(_, settings)| settings.clone());

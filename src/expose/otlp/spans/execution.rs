@@ -4,7 +4,6 @@ use opentelemetry::StringValue;
 
 use super::attributes::Attributes;
 use crate::diagnose::Diagnosis;
-use crate::expose::otlp::text;
 use crate::metrics::catalogue::Id;
 use crate::model::SqlExecution;
 use crate::report::{Texts, privacy};
@@ -29,19 +28,19 @@ pub(super) fn attributes(
         to.time(split);
     }
     if texts.are_shown() {
-        let description = text::short(execution.description.as_str().trim(), 1_000);
+        let description = privacy::cut(execution.description.as_str().trim(), 1_000);
         if !description.is_empty() {
             to.text("spark.sql_execution.description", description);
         }
         if let Some(error) = &execution.error {
-            to.text("spark.sql_execution.error", text::short(error.as_str(), 1_000));
+            to.text("spark.sql_execution.error", privacy::cut(error.as_str(), 1_000));
         }
     }
     if let Some(plan) = &execution.plan {
         let nodes = plan.nodes.iter().take(MOST_NODES);
         let node = |node: &crate::model::PlanNode| -> StringValue {
             if texts.are_shown() {
-                text::short(node.text.as_str(), 200).into()
+                privacy::cut(node.text.as_str(), 200).into()
             } else {
                 privacy::node_name(&node.name, texts).into()
             }

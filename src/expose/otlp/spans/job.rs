@@ -3,9 +3,9 @@
 use super::Mark;
 use super::attributes::Attributes;
 use super::forest::{Forest, attempts};
-use crate::expose::otlp::text;
 use crate::model::{Job, StageId};
 use crate::report::Texts;
+use crate::report::privacy;
 
 pub(super) fn attributes(forest: &Forest<'_>, job: &Job, texts: Texts, to: &mut Attributes) {
     to.number("spark.job.id", job.id);
@@ -19,7 +19,7 @@ pub(super) fn attributes(forest: &Forest<'_>, job: &Job, texts: Texts, to: &mut 
         to.number("spark.sql_execution.id", id);
     }
     if let Some(reason) = job.failure_reason.as_deref().filter(|_| texts.are_shown()) {
-        to.text("spark.job.failure_reason", text::short(reason, 1_000));
+        to.text("spark.job.failure_reason", privacy::cut(reason, 1_000));
     }
 }
 

@@ -7,10 +7,10 @@ use opentelemetry::trace::Status;
 use super::Mark;
 use super::attributes::Attributes;
 use super::forest::Forest;
-use crate::expose::otlp::text;
 use crate::model::{
     FailureClass, JobStatus, SqlExecution, SqlStatus, StageStatus, State, error_class,
 };
+use crate::report::privacy;
 
 /// Why something failed.
 struct Failure {
@@ -27,7 +27,7 @@ pub(super) fn is_error(forest: &Forest<'_>, node: usize) -> bool {
 /// The status, with the attributes that go with it.
 pub(super) fn status(forest: &Forest<'_>, node: usize, attributes: &mut Attributes) -> Status {
     let Some(failure) = failure(forest, node) else { return Status::Unset };
-    let error = failure.error.map(|error| text::short(&error, 200));
+    let error = failure.error.map(|error| privacy::cut(&error, 200));
     let error = error.as_deref().unwrap_or(failure.class);
     attributes.text("error.type", error.to_owned());
     let description = if error == failure.class {

@@ -2,7 +2,6 @@
 
 use super::attributes::Attributes;
 use crate::diagnose::Diagnosis;
-use crate::expose::otlp::text;
 use crate::metrics::catalogue::Id;
 use crate::model::{Stage, StageStatus};
 use crate::report::{Texts, privacy};
@@ -29,7 +28,7 @@ pub(super) fn attributes(stage: &Stage, diagnosis: &Diagnosis, texts: Texts, to:
     derived(stage, diagnosis, to);
     let failed = stage.status == StageStatus::Failed && texts.are_shown();
     if let Some(reason) = stage.failure_reason.as_deref().filter(|_| failed) {
-        to.text("spark.stage.failure_reason", text::short(reason, 1_000));
+        to.text("spark.stage.failure_reason", privacy::cut(reason, 1_000));
     }
 }
 

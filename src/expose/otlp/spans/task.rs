@@ -1,8 +1,8 @@
 //! What the span of a task says: one of the slowest of its stage attempt.
 
 use super::attributes::Attributes;
-use crate::expose::otlp::text;
 use crate::model::{StageId, Task, TaskMetrics, TaskStatus};
+use crate::report::privacy;
 
 pub(super) fn attributes(stage: StageId, task: &Task, to: &mut Attributes) {
     to.number("spark.stage.id", stage.stage);
@@ -11,10 +11,10 @@ pub(super) fn attributes(stage: StageId, task: &Task, to: &mut Attributes) {
     to.number("spark.task.index", task.index);
     to.number("spark.task.attempt", task.attempt);
     to.text("spark.task.status", status(task.status));
-    to.text("spark.executor.id", text::short(&task.executor_id, 200));
-    to.text("spark.executor.host", text::short(&task.host, 200));
+    to.text("spark.executor.id", privacy::cut(&task.executor_id, 200));
+    to.text("spark.executor.host", privacy::cut(&task.host, 200));
     if !task.locality.is_empty() {
-        to.text("spark.task.locality", text::short(&task.locality, 40));
+        to.text("spark.task.locality", privacy::cut(&task.locality, 40));
     }
     if task.speculative {
         to.flag("spark.task.speculative", true);
