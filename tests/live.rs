@@ -211,9 +211,11 @@ async fn a_driver_says(workload: &str, rule: Rule, other: Rule) {
         let mut findings = diagnose(&application, &thresholds).findings;
         // Ten seconds are soon over where nothing has ended yet: `info`.
         findings.retain(|finding| finding.severity >= Severity::Warning);
-        assert!(!findings.iter().any(|finding| finding.rule == other), "{findings:?}");
-        if let Some(found) = findings.into_iter().find(|finding| finding.rule == rule) {
-            break found;
+        if let Some(found) = findings.iter().find(|finding| finding.rule == rule) {
+            // Not before: a cold JVM that shares its cores with other tests
+            // may well stand still for ten seconds.
+            assert!(!findings.iter().any(|finding| finding.rule == other), "{findings:?}");
+            break found.clone();
         }
     };
     assert_eq!(finding.severity, Severity::Warning, "{}", finding.headline);
