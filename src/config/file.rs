@@ -23,8 +23,8 @@ use thiserror::Error;
 
 use super::thresholds::{Written, check_overrides, for_name};
 use super::{
-    HttpConfig, Limits, Location, Names, ObjectStoreConfig, Otlp, Prices, ServerUrl, Span, Storage,
-    ThresholdOverride, Thresholds, Web, WebHdfsConfig,
+    HttpConfig, Kubernetes, Limits, Location, Names, ObjectStoreConfig, Otlp, Prices, ServerUrl,
+    Span, Storage, ThresholdOverride, Thresholds, Web, WebHdfsConfig,
 };
 
 /// The name of the cluster that sources on the command line form.
@@ -67,6 +67,8 @@ pub struct Cluster {
     pub urls: Vec<ServerUrl>,
     /// Where event logs lie: directories, buckets, HDFS.
     pub event_log_dirs: Vec<Location>,
+    /// A Kubernetes cluster whose pods show the drivers.
+    pub kubernetes: Option<Kubernetes>,
     /// How to talk to this cluster's servers (WebHDFS among them), in the
     /// words of Prometheus.
     pub http_config: HttpConfig,
@@ -215,9 +217,13 @@ impl Config {
                 ));
             }
             let urls = [&cluster.drivers, &cluster.history_servers, &cluster.urls];
-            if urls.iter().all(|urls| urls.is_empty()) && cluster.event_log_dirs.is_empty() {
+            if urls.iter().all(|urls| urls.is_empty())
+                && cluster.event_log_dirs.is_empty()
+                && cluster.kubernetes.is_none()
+            {
                 return Err(format!(
-                    "{what} has no source: give drivers, history_servers, urls or event_log_dirs"
+                    "{what} has no source: give drivers, history_servers, urls, event_log_dirs \
+                     or kubernetes"
                 ));
             }
             cluster.http_config.validate().map_err(|why| format!("{what}: http_config: {why}"))?;

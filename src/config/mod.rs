@@ -2,6 +2,7 @@
 
 mod file;
 mod http;
+mod kubernetes;
 mod limits;
 mod location;
 mod names;
@@ -18,6 +19,7 @@ mod web;
 
 pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
+pub use kubernetes::{ClientMode, Kubernetes, Namespaces, Watched};
 pub use limits::Limits;
 pub use location::{Location, RemoteLocation, Scheme, Service};
 pub use names::{Decided, ExpectedSuccess, NAME_LENGTH, NameRule, Names, UNNAMED, Within};

@@ -17,6 +17,7 @@ mod kind;
 mod memory;
 mod names;
 mod plan;
+mod pod;
 mod sql;
 mod sql_error;
 mod stage;
@@ -37,6 +38,10 @@ pub use kind::Kind;
 pub use memory::{Driver, MemoryPeaks};
 pub(crate) use names::{Names, shorten};
 pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
+pub use pod::{
+    ContainerEnd, DriverPod, ExecutorPod, Operator, Pod, PodName, PodPhase, Submission,
+    SubmissionState,
+};
 pub use sql::{SqlExecution, SqlStatus, SqlText};
 pub(crate) use sql_error::error_class;
 pub use stage::{

@@ -10,6 +10,7 @@ mod driver;
 mod event_logs;
 mod history_server;
 mod memory;
+mod pods;
 mod registry;
 mod schedule;
 mod source;
