@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod check_config;
+mod check_ready;
 mod compare;
 mod diagnose;
 mod otlp;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use check_ready::CheckReady;
 pub use compare::Compare;
 pub use diagnose::Diagnose;
 pub use serve::Serve;
@@ -81,6 +83,8 @@ pub enum Command {
     /// Look into the store of runs: check it, or write all of it out
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Ask a running daemon whether it is ready
+    CheckReady(CheckReady),
     /// Check a configuration file and say what it means
     CheckConfig {
         /// The file that --config.file would be given
@@ -147,6 +151,7 @@ impl Cli {
             Some(Command::Diagnose(diagnose)) => diagnose.run(),
             Some(Command::Compare(compare)) => compare.run(),
             Some(Command::Store(store)) => store.run(),
+            Some(Command::CheckReady(check)) => check.run(),
             Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
         }
     }

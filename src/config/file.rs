@@ -288,7 +288,7 @@ impl Config {
 
 /// Without the value that serde quotes when a text stands where something else
 /// should (`basic_auth: hunter2`).
-fn without_values(message: &str) -> String {
+pub(crate) fn without_values(message: &str) -> String {
     match message.split_once("invalid type: string \"") {
         Some((before, after)) => {
             let rest = after.split_once("\", expected").map_or("", |(_, rest)| rest);
