@@ -15,7 +15,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::real::{Program, free_port, part, root};
+use super::real::{Program, free_port, part};
 
 /// It takes five seconds alone, a minute beside compilers.
 const STARTS_WITHIN: Duration = Duration::from_mins(2);
@@ -423,7 +423,10 @@ impl ApiServer {
 impl Drop for ApiServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{}", self.log());
+            #[allow(clippy::print_stderr, reason = "what a test says that failed")]
+            {
+                eprintln!("{}", self.log());
+            }
         }
         let mut programs = self.programs.lock().unwrap();
         drop(programs.0.take());
@@ -455,11 +458,9 @@ fn write_certificates(folder: &Path) -> String {
     let tokens = KeyPair::generate().unwrap();
     write("tokens.key", &tokens.serialize_pem());
     write("tokens.pub", &tokens.public_key_pem());
-    let mut users = format!("{ADMIN_TOKEN},admin,1,\"system:masters\"\n");
-    for user in USERS {
-        users += &format!("{},{user},{user}\n", token_of_user(user));
-    }
-    write("tokens.csv", &users);
+    let admin = format!("{ADMIN_TOKEN},admin,1,\"system:masters\"");
+    let users = USERS.map(|user| format!("{},{user},{user}", token_of_user(user)));
+    write("tokens.csv", &format!("{admin}\n{}\n", users.join("\n")));
     authority
 }
 
