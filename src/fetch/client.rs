@@ -110,6 +110,19 @@ impl HttpClient {
         .await
     }
 
+    /// A small text, whole; what is no UTF-8 in it becomes U+FFFD.
+    pub async fn get_text(&self, request: Request) -> Result<String, FetchError> {
+        let wanted = Wanted { accept: "text/plain", ..self.json() };
+        self.get(request, wanted, |url, _, body| {
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(body, &mut bytes).map_err(|error| {
+                FetchError::new(FetchErrorKind::Unreachable, url, error.to_string())
+            })?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        })
+        .await
+    }
+
     fn json(&self) -> Wanted {
         Wanted {
             accept: "application/json",
