@@ -1,93 +1,73 @@
-//! `spark-exporter check-ready URL`: for probes and scripts where there is no
-//! curl, as in the image.
+//! `spark-exporter check-ready`: one question to a daemon, for whoever has no
+//! shell and no curl to ask it with: a container's health check, a chart's
+//! test.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 
 use super::Outcome;
-use crate::config::{HttpConfig, ServerUrl, Span, without_values};
+use super::serve::parsed;
+use crate::config::{HttpConfig, Limits, ServerUrl, Span};
 use crate::fetch::{FetchLimits, HttpClient, Request, Timeouts};
 
-/// How long to wait before asking again, with `--wait`.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// Bytes of an answer; ours are one line.
-const LONGEST_ANSWER: u64 = 64 * 1024;
-
-/// Asks a running daemon whether it has read its sources once (/-/ready); the
-/// exit status is 0 when it has, and 2 when not.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    spark-exporter check-ready\n      \
+    whether the daemon of this machine or pod is ready; exit status 0 or 1\n  \
+    spark-exporter check-ready https://spark-exporter:10404 --http.config.file client.yml\n      \
+    the same over TLS, as the client that client.yml says:\n        \
+    basic_auth: {username: probe, password_file: /run/secrets/password}\n        \
+    tls_config: {ca_file: /etc/ssl/company.pem}")]
 pub struct CheckReady {
-    /// Where the daemon answers
+    /// Where it listens, with its path prefix if it has one
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:10404")]
-    url: ServerUrl,
-    /// Only ask whether it is alive (/-/healthy)
-    #[arg(long)]
-    healthy: bool,
-    /// File (YAML) with credentials and TLS settings, as http_config in the
-    /// configuration: basic_auth, tls_config, ...
+    url: String,
+    /// Credentials and TLS (YAML, the keys of http_config), for a daemon with
+    /// a --web.config.file
     #[arg(long = "http.config.file", value_name = "FILE")]
-    http_config_file: Option<PathBuf>,
-    /// How long one answer may take
-    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    http_config: Option<PathBuf>,
+    /// How long to wait for the answer
+    #[arg(long = "timeout", value_name = "SPAN", default_value = "5s")]
     timeout: Span,
-    /// Ask again every second for so long until the answer is yes
-    #[arg(long, value_name = "SPAN", default_value = "0s")]
-    wait: Span,
 }
 
 impl CheckReady {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        if self.timeout < Span::seconds(1) {
-            bail!("--timeout is {}: the least is 1s", self.timeout);
-        }
-        let config = self.http_config_file.as_deref().map(read).transpose()?.unwrap_or_default();
-        let timeout = self.timeout.get();
-        let timeouts = Timeouts { connect: timeout, idle: timeout, total: timeout };
-        let limits = FetchLimits { response_size: LONGEST_ANSWER, in_flight_per_server: 1 };
+        let url: ServerUrl = parsed("URL", &[self.url])?.remove(0);
+        let config = match &self.http_config {
+            None => HttpConfig::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).with_context(|| {
+                    format!("cannot read --http.config.file {}", path.display())
+                })?;
+                HttpConfig::parse(&text).map_err(|why| {
+                    anyhow::anyhow!("--http.config.file {} is not valid: {why}", path.display())
+                })?
+            }
+        };
+        let total = self.timeout.get().max(Duration::from_millis(1));
+        let timeouts = Timeouts { connect: total, idle: total, total };
+        let limits = FetchLimits::from(&Limits::default());
+        let client = HttpClient::new(&config, timeouts, limits)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .context("cannot start the asynchronous runtime")?;
-        let answer = runtime.block_on(async {
-            let client = HttpClient::without_proxies(&config, timeouts, limits)?;
-            self.ask(&client).await
-        })?;
-        writeln!(std::io::stdout().lock(), "{}", answer.trim_end())?;
-        Ok(Outcome::Good)
-    }
-
-    async fn ask(&self, client: &HttpClient) -> anyhow::Result<String> {
-        let endpoint = if self.healthy { "healthy" } else { "ready" };
-        let url = self.url.join(&["-", endpoint], &[]);
-        let until = Instant::now() + self.wait.get();
-        loop {
-            let request = Request { endpoint, url: url.clone(), meter: None };
-            match client.get_text(request).await {
-                Ok(answer) => return Ok(answer),
-                Err(_) if Instant::now() + PAUSE < until => tokio::time::sleep(PAUSE).await,
-                // Without its hint, which is about Spark's servers.
-                Err(error) => bail!("GET {}: {}", error.url, error.what),
+        let request =
+            Request { endpoint: "ready", url: url.join(&["-", "ready"], &[]), meter: None };
+        match runtime.block_on(client.get_text(request)) {
+            Ok(_) => {
+                writeln!(std::io::stdout(), "{url} is ready")?;
+                Ok(Outcome::Good)
+            }
+            Err(error) => {
+                writeln!(std::io::stderr(), "spark-exporter: not ready: {error}")?;
+                Ok(Outcome::Found)
             }
         }
     }
-}
-
-/// Errors name file, line and key, and quote no value.
-fn read(path: &Path) -> anyhow::Result<HttpConfig> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let config: HttpConfig = serde_saphyr::from_str(&text).map_err(|error| {
-        anyhow::anyhow!(
-            "{} is not valid: {}",
-            path.display(),
-            without_values(&error.without_snippet().to_string())
-        )
-    })?;
-    config.validate().map_err(|why| anyhow::anyhow!("{} is not valid: {why}", path.display()))?;
-    Ok(config)
 }

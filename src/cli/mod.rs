@@ -26,7 +26,7 @@ pub enum Outcome {
     /// 0
     Good,
     /// 1: `diagnose` found something at or above `--fail-on`, `compare`
-    /// something that is new in B.
+    /// something that is new in B, `check-ready` a daemon that is not ready.
     Found,
     /// 2: something could not be read, or a store is not as it should be.
     Unread,
@@ -83,8 +83,6 @@ pub enum Command {
     /// Look into the store of runs: check it, or write all of it out
     #[command(subcommand)]
     Store(StoreCommand),
-    /// Ask a running daemon whether it is ready
-    CheckReady(CheckReady),
     /// Check a configuration file and say what it means
     CheckConfig {
         /// The file that --config.file would be given
@@ -94,6 +92,9 @@ pub enum Command {
         #[arg(long = "app-name", value_name = "NAME", allow_hyphen_values = true)]
         app_names: Vec<String>,
     },
+    /// Ask a daemon whether it is ready: for health checks where there is no
+    /// shell and no curl
+    CheckReady(CheckReady),
 }
 
 /// Flags that every command takes.
@@ -151,8 +152,8 @@ impl Cli {
             Some(Command::Diagnose(diagnose)) => diagnose.run(),
             Some(Command::Compare(compare)) => compare.run(),
             Some(Command::Store(store)) => store.run(),
-            Some(Command::CheckReady(check)) => check.run(),
             Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
+            Some(Command::CheckReady(check)) => check.run(),
         }
     }
 }

@@ -114,6 +114,14 @@ const RESERVED_HEADERS: [&str; 11] = [
 ];
 
 impl HttpConfig {
+    /// From YAML text: what stands under `http_config` elsewhere, alone in a
+    /// file. The message quotes no value.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let config: Self = super::file::from_yaml(text)?;
+        config.validate()?;
+        Ok(config)
+    }
+
     /// What contradicts itself, named by its keys.
     pub fn validate(&self) -> Result<(), String> {
         if self.basic_auth.is_some() && self.authorization.is_some() {

@@ -17,7 +17,6 @@ pub mod thresholds;
 mod units;
 mod web;
 
-pub(crate) use file::without_values;
 pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
 pub use kubernetes::{ClientMode, Kubernetes, Namespaces, Watched};

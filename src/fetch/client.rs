@@ -131,15 +131,15 @@ impl HttpClient {
         .await
     }
 
-    /// A small answer in words.
+    /// A small text, whole; what is no UTF-8 in it becomes U+FFFD.
     pub async fn get_text(&self, request: Request) -> Result<String, FetchError> {
-        let wanted = Wanted { accept: "text/plain, */*;q=0.1", ..self.json() };
+        let wanted = Wanted { accept: "text/plain", ..self.json() };
         self.get(request, wanted, |url, _, body| {
-            let mut text = String::new();
-            io::Read::read_to_string(body, &mut text).map_err(|error| {
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(body, &mut bytes).map_err(|error| {
                 FetchError::new(FetchErrorKind::Unreachable, url, error.to_string())
             })?;
-            Ok(text)
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
         })
         .await
     }

@@ -1,0 +1,6 @@
+//! The chart on a real API server.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod server;
