@@ -4,7 +4,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
@@ -13,6 +13,9 @@ use super::Outcome;
 use super::serve::parsed;
 use crate::config::{HttpConfig, Limits, ServerUrl, Span};
 use crate::fetch::{FetchLimits, HttpClient, Request, Timeouts};
+
+/// How long to wait before asking again, with `--wait`.
+const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -30,9 +33,15 @@ pub struct CheckReady {
     /// a --web.config.file
     #[arg(long = "http.config.file", value_name = "FILE")]
     http_config: Option<PathBuf>,
+    /// Only ask whether it is alive (/-/healthy)
+    #[arg(long)]
+    healthy: bool,
     /// How long to wait for the answer
     #[arg(long = "timeout", value_name = "SPAN", default_value = "5s")]
     timeout: Span,
+    /// Ask every second for so long, until the answer is yes
+    #[arg(long = "wait", value_name = "SPAN", default_value = "0s")]
+    wait: Span,
 }
 
 impl CheckReady {
@@ -52,20 +61,29 @@ impl CheckReady {
         let total = self.timeout.get().max(Duration::from_millis(1));
         let timeouts = Timeouts { connect: total, idle: total, total };
         let limits = FetchLimits::from(&Limits::default());
-        let client = HttpClient::new(&config, timeouts, limits)?;
+        let client = HttpClient::without_proxies(&config, timeouts, limits)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .context("cannot start the asynchronous runtime")?;
-        let request =
-            Request { endpoint: "ready", url: url.join(&["-", "ready"], &[]), meter: None };
-        match runtime.block_on(client.get_text(request)) {
+        let state = if self.healthy { "healthy" } else { "ready" };
+        let request = Request { endpoint: state, url: url.join(&["-", state], &[]), meter: None };
+        let until = Instant::now() + self.wait.get();
+        let answer = runtime.block_on(async {
+            loop {
+                match client.get_text(request.clone()).await {
+                    Err(_) if Instant::now() + PAUSE < until => tokio::time::sleep(PAUSE).await,
+                    answer => return answer,
+                }
+            }
+        });
+        match answer {
             Ok(_) => {
-                writeln!(std::io::stdout(), "{url} is ready")?;
+                writeln!(std::io::stdout(), "{url} is {state}")?;
                 Ok(Outcome::Good)
             }
             Err(error) => {
-                writeln!(std::io::stderr(), "spark-exporter: not ready: {error}")?;
+                writeln!(std::io::stderr(), "spark-exporter: not {state}: {error}")?;
                 Ok(Outcome::Found)
             }
         }
