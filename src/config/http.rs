@@ -39,6 +39,9 @@ pub struct HttpConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct BasicAuth {
     pub username: String,
+    /// File with the name, instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub username_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// File with the password; a line end after it is left out.
@@ -141,6 +144,11 @@ impl BasicAuth {
     fn validate(&self) -> Result<(), String> {
         if self.username.contains(':') {
             return Err("basic_auth.username must not contain a colon".to_owned());
+        }
+        if !self.username.is_empty() && self.username_file.is_some() {
+            return Err("basic_auth.username and basic_auth.username_file exclude each other; \
+                        leave one out"
+                .to_owned());
         }
         if self.password.is_some() && self.password_file.is_some() {
             return Err("basic_auth.password and basic_auth.password_file exclude each other; \
