@@ -12,9 +12,9 @@ use clap::Args;
 use super::Outcome;
 use super::serve::parsed;
 use crate::config::{HttpConfig, Limits, ServerUrl, Span};
-use crate::fetch::{FetchLimits, HttpClient, Request, Timeouts};
+use crate::fetch::{FetchError, FetchLimits, HttpClient, Request, Timeouts};
 
-/// How long to wait before asking again, with `--wait`.
+/// Before asking again, with `--wait`.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -29,17 +29,18 @@ pub struct CheckReady {
     /// Where it listens, with its path prefix if it has one
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:10404")]
     url: String,
+    /// Only ask whether it lives (/-/healthy), not whether it has asked its
+    /// sources once (/-/ready)
+    #[arg(long)]
+    healthy: bool,
     /// Credentials and TLS (YAML, the keys of http_config), for a daemon with
     /// a --web.config.file
     #[arg(long = "http.config.file", value_name = "FILE")]
     http_config: Option<PathBuf>,
-    /// Only ask whether it is alive (/-/healthy)
-    #[arg(long)]
-    healthy: bool,
     /// How long to wait for the answer
     #[arg(long = "timeout", value_name = "SPAN", default_value = "5s")]
     timeout: Span,
-    /// Ask every second for so long, until the answer is yes
+    /// Ask again, every second and for so long, until the answer is yes
     #[arg(long = "wait", value_name = "SPAN", default_value = "0s")]
     wait: Span,
 }
@@ -66,26 +67,34 @@ impl CheckReady {
             .enable_all()
             .build()
             .context("cannot start the asynchronous runtime")?;
-        let state = if self.healthy { "healthy" } else { "ready" };
-        let request = Request { endpoint: state, url: url.join(&["-", state], &[]), meter: None };
-        let until = Instant::now() + self.wait.get();
-        let answer = runtime.block_on(async {
-            loop {
-                match client.get_text(request.clone()).await {
-                    Err(_) if Instant::now() + PAUSE < until => tokio::time::sleep(PAUSE).await,
-                    answer => return answer,
-                }
-            }
-        });
-        match answer {
-            Ok(_) => {
-                writeln!(std::io::stdout(), "{url} is {state}")?;
+        let endpoint = if self.healthy { "healthy" } else { "ready" };
+        let asked = url.join(&["-", endpoint], &[]);
+        let request = Request { endpoint, url: asked, meter: None };
+        match runtime.block_on(ask(&client, request, self.wait.get())) {
+            Ok(()) => {
+                writeln!(std::io::stdout(), "{url} is {endpoint}")?;
                 Ok(Outcome::Good)
             }
+            // Without its hint, which is about Spark's servers.
             Err(error) => {
-                writeln!(std::io::stderr(), "spark-exporter: not {state}: {error}")?;
+                writeln!(
+                    std::io::stderr(),
+                    "spark-exporter: not {endpoint}: {url}: {}",
+                    error.what
+                )?;
                 Ok(Outcome::Found)
             }
+        }
+    }
+}
+
+async fn ask(client: &HttpClient, request: Request, wait: Duration) -> Result<(), FetchError> {
+    let begun = Instant::now();
+    loop {
+        match client.get_text(request.clone()).await {
+            Ok(_) => return Ok(()),
+            Err(error) if begun.elapsed() + PAUSE > wait => return Err(error),
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
