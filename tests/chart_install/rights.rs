@@ -114,7 +114,7 @@ async fn a_tenant_needs_no_right_outside_of_their_namespace() {
     for version in ["3", "4"] {
         let helm = Helm::of(version, server, &token_of_user("alice"), "tenant");
         let values = "discovery: {sparkApplications: \"off\"}\n\
-                      storage: {persistence: {enabled: true, keep: false}}";
+                      storage: {persistence: {enabled: true}}";
         let name = &format!("mine-{version}");
         helm.succeeds(&["install", name, chart], values);
         helm.succeeds(&["upgrade", name, chart, "--set", "replicaCount=2"], values);
