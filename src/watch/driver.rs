@@ -18,13 +18,15 @@ const GONE_AFTER: u32 = 3;
 /// (the next one that was started) is watched as well.
 pub(super) async fn watch(place: Place, url: ServerUrl) {
     let target = place.target(&url);
-    let mut pace = Pace::new(place.watcher.config.intervals.driver.get(), &target.target);
+    let mut pace = Pace::new(&target.target);
     let mut reader = RunningApplication::new(place.cluster.as_ref(), url.clone());
     let mut last: Option<Application> = None;
     loop {
+        pace.set_interval(place.watcher.config().intervals.driver.get());
+        let clients = place.clients();
         let mut cycle = Cycle::start();
         let span = cycle_span(&target);
-        let polled = reader.poll(&place.clients.driver, Timestamp::now());
+        let polled = reader.poll(&clients.driver, Timestamp::now());
         match polled.instrument(span.clone()).await {
             Ok(application) => {
                 if let Some(before) = last.take_if(|before| !is_same_run(before, &application)) {
@@ -48,8 +50,12 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
         cycle.requests = reader.cost().requests;
         cycle.bytes = reader.cost().bytes;
         if place.end_cycle(&target, &mut pace, cycle).await.is_break() {
-            return;
+            break;
         }
+    }
+    // Nobody here sees it any more, as little as one that does not answer.
+    if let Some(application) = last.filter(|_| place.is_removed()) {
+        leave(&place, application).await;
     }
 }
 
