@@ -172,6 +172,8 @@ pub struct TelemetrySnapshot {
     pub kubernetes_lists: BTreeMap<&'static str, u64>,
     /// By (kind, reason).
     pub kubernetes_failures: BTreeMap<(&'static str, &'static str), u64>,
+    /// Drivers of pods that began to be asked.
+    pub drivers_found: u64,
     /// Times a driver of a running pod fell silent.
     pub drivers_silent: u64,
     /// By (path, status code).

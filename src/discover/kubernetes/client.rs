@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use crate::config::Kubernetes;
@@ -39,17 +39,18 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Reads what is needed to talk to the server; asks nothing yet.
+    /// Reads what is needed to talk to the server; asks nothing yet. Call it
+    /// within the runtime.
     ///
     /// # Errors
     /// Outside of a cluster without a file, and where the file cannot be read
     /// or names no such context, server or certificate.
-    pub async fn new(settings: &Kubernetes) -> Result<Self, ConnectError> {
+    pub fn new(settings: &Kubernetes) -> Result<Self, ConnectError> {
         // Two libraries bring two of them, and rustls picks none by itself.
         // Fails only where one was chosen already.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let mut config = match &settings.kubeconfig_file {
-            Some(path) => from_file(path, settings.context.as_deref()).await?,
+            Some(path) => from_file(path, settings.context.as_deref())?,
             None => {
                 Config::incluster().map_err(|why| ConnectError::NotInCluster(why.to_string()))?
             }
@@ -90,15 +91,15 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-async fn from_file(path: &Path, context: Option<&str>) -> Result<Config, ConnectError> {
-    let file_error = |error: &KubeconfigError| ConnectError::File {
-        path: path.to_owned(),
-        why: in_words(error),
+fn from_file(path: &Path, context: Option<&str>) -> Result<Config, ConnectError> {
+    let read = || {
+        let mut kubeconfig = Kubeconfig::read_from(path)?;
+        if let Some(context) = context {
+            kubeconfig.current_context = Some(context.to_owned());
+        }
+        Config::try_from(kubeconfig)
     };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| file_error(&error))?;
-    let options =
-        KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| file_error(&error))
+    read().map_err(|error| ConnectError::File { path: path.to_owned(), why: in_words(&error) })
 }
 
 /// Without what the parsers quote of the file.
@@ -142,7 +143,7 @@ fn why(error: &kube::Error) -> &'static str {
 mod tests {
     use super::*;
 
-    async fn error_of(text: &str, context: Option<&str>) -> String {
+    fn error_of(text: &str, context: Option<&str>) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         std::fs::write(&path, text).unwrap();
@@ -151,7 +152,7 @@ mod tests {
             context: context.map(str::to_owned),
             ..Kubernetes::default()
         };
-        Connection::new(&settings).await.unwrap_err().to_string()
+        Connection::new(&settings).unwrap_err().to_string()
     }
 
     const GOOD: &str = "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
@@ -166,12 +167,12 @@ mod tests {
             ("apiVersion: v1", None, "give context"),
             (GOOD, Some("other"), "no context \"other\""),
         ] {
-            let error = error_of(text, context).await;
+            let error = error_of(text, context);
             assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
         }
         let settings =
             Kubernetes { kubeconfig_file: Some("/nowhere/config".into()), ..Kubernetes::default() };
-        let error = Connection::new(&settings).await.unwrap_err().to_string();
+        let error = Connection::new(&settings).unwrap_err().to_string();
         assert!(error.contains("/nowhere/config") && error.contains("No such file"), "{error}");
     }
 
@@ -181,7 +182,7 @@ mod tests {
         let path = folder.path().join("config");
         std::fs::write(&path, GOOD).unwrap();
         let mut settings = Kubernetes { kubeconfig_file: Some(path), ..Kubernetes::default() };
-        let connection = Connection::new(&settings).await.unwrap();
+        let connection = Connection::new(&settings).unwrap();
         assert_eq!(connection.namespaces(&settings), [None]);
         settings.namespaces.own_namespace = true;
         assert_eq!(connection.namespaces(&settings), [Some("etl".into())]);

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::client::{ConnectError, Connection};
-pub use self::failure::Failure;
+pub use self::failure::{Failure, Reason};
 pub use self::lookup::{DEFAULT_UI_PORT, Ui};
 use self::pod::Reader;
 use self::watch::{Feed, Scope};

@@ -79,6 +79,19 @@ impl KubernetesSeen {
     }
 }
 
+/// A cluster is not watched any more: it was taken out of the configuration.
+#[derive(Debug)]
+pub struct KubernetesRemoved {
+    pub cluster: String,
+}
+
+impl KubernetesRemoved {
+    pub fn emit(self, telemetry: &Telemetry) {
+        debug!(cluster = self.cluster, "Kubernetes is not watched any more");
+        telemetry.counters().kubernetes.remove(&self.cluster);
+    }
+}
+
 /// The pod of a driver runs, and is asked from now on.
 #[derive(Debug)]
 pub struct DriverFound {
@@ -89,9 +102,11 @@ pub struct DriverFound {
 }
 
 impl DriverFound {
-    pub fn emit(self, _telemetry: &Telemetry) {
+    pub fn emit(self, telemetry: &Telemetry) {
         let Self { cluster, namespace, pod, url } = self;
         info!(cluster, namespace, pod, url, "driver found");
+        let mut counters = telemetry.counters();
+        counters.drivers_found = counters.drivers_found.saturating_add(1);
     }
 }
 
