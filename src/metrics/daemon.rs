@@ -122,9 +122,6 @@ fn fetches(group: &mut Group, telemetry: &TelemetrySnapshot) {
 
 /// Of clusters that are watched; nothing where there is none.
 fn kubernetes(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
-    if telemetry.kubernetes.is_empty() {
-        return;
-    }
     for (cluster, counts) in &telemetry.kubernetes {
         let cluster = Text::clean(cluster, limits.label_length);
         let labels = |word| Extra::Many(Arc::new([cluster.clone(), Text::Static(word)]));
@@ -138,18 +135,25 @@ fn kubernetes(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits)
             group.with(Id::KubernetesDrivers, labels(state), pods);
         }
     }
-    group.add(Id::KubernetesDriversFound, telemetry.drivers_found);
-    group.add(Id::KubernetesDriversSilenced, telemetry.drivers_silent);
-    by_word(group, Id::KubernetesLists, &KUBERNETES_KINDS, &telemetry.kubernetes_lists);
-    let mut failures = telemetry.kubernetes_failures.clone();
-    for kind in KUBERNETES_KINDS {
-        for reason in KUBERNETES_FAILURES {
-            failures.entry((kind, reason)).or_default();
+    for (cluster, totals) in &telemetry.kubernetes_totals {
+        let cluster = Text::clean(cluster, limits.label_length);
+        let alone = || Extra::Many(Arc::new([cluster.clone()]));
+        group.with(Id::KubernetesDriversFound, alone(), totals.drivers_found);
+        group.with(Id::KubernetesDriversSilenced, alone(), totals.drivers_silenced);
+        for (kind, lists) in all_words(&KUBERNETES_KINDS, &totals.lists) {
+            let labels = Arc::new([cluster.clone(), Text::Static(kind)]);
+            group.with(Id::KubernetesLists, Extra::Many(labels), lists);
         }
-    }
-    for ((kind, reason), count) in failures {
-        let labels = Arc::new([Text::Static(kind), Text::Static(reason)]);
-        group.with(Id::KubernetesFailures, Extra::Many(labels), count);
+        let mut failures = totals.failures.clone();
+        for kind in KUBERNETES_KINDS {
+            for reason in KUBERNETES_FAILURES {
+                failures.entry((kind, reason)).or_default();
+            }
+        }
+        for ((kind, reason), count) in failures {
+            let labels = Arc::new([cluster.clone(), Text::Static(kind), Text::Static(reason)]);
+            group.with(Id::KubernetesFailures, Extra::Many(labels), count);
+        }
     }
 }
 

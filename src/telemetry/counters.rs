@@ -75,6 +75,19 @@ pub struct KubernetesCounts {
     pub drivers: BTreeMap<&'static str, u64>,
 }
 
+/// What has happened in it since the daemon started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesTotals {
+    /// Lists that ended, by kind.
+    pub lists: BTreeMap<&'static str, u64>,
+    /// By (kind, reason).
+    pub failures: BTreeMap<(&'static str, &'static str), u64>,
+    /// Drivers that began to be asked.
+    pub drivers_found: u64,
+    /// Times a driver of a running pod fell silent.
+    pub drivers_silenced: u64,
+}
+
 /// Requests to one endpoint; failed ones included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchCounts {
@@ -168,14 +181,8 @@ pub struct TelemetrySnapshot {
     pub otlp: BTreeMap<&'static str, OtlpCounts>,
     /// By cluster, those that are watched.
     pub kubernetes: BTreeMap<String, KubernetesCounts>,
-    /// Lists that ended, by kind.
-    pub kubernetes_lists: BTreeMap<&'static str, u64>,
-    /// By (kind, reason).
-    pub kubernetes_failures: BTreeMap<(&'static str, &'static str), u64>,
-    /// Drivers of pods that began to be asked.
-    pub drivers_found: u64,
-    /// Times a driver of a running pod fell silent.
-    pub drivers_silent: u64,
+    /// The same clusters.
+    pub kubernetes_totals: BTreeMap<String, KubernetesTotals>,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.

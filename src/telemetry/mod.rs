@@ -17,8 +17,8 @@ mod logfmt;
 pub mod logging;
 
 pub use counters::{
-    FetchCounts, KubernetesCounts, LogCounts, OtlpCounts, Revision, StorageStatus, TargetId,
-    TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
+    FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, Revision,
+    StorageStatus, TargetId, TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{
     DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,

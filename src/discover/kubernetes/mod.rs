@@ -86,6 +86,9 @@ pub struct Told {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     Driver(FoundDriver),
+    /// It is still there, but not one of those that are meant any more: its
+    /// labels or annotations changed.
+    Unselected(FoundDriver),
     Executor(ExecutorPod),
     Submission(FoundSubmission),
     /// All that was there was told.
@@ -126,7 +129,7 @@ impl Change {
             }
             Self::Executor(executor) => executor.pod.deleted = true,
             Self::Submission(found) => found.submission.deleted = true,
-            Self::Listed | Self::Absent | Self::Failed(_) => {}
+            Self::Unselected(_) | Self::Listed | Self::Absent | Self::Failed(_) => {}
         }
         self
     }
@@ -162,7 +165,7 @@ pub fn start(
     let (sender, receiver) = channel(WAITING);
     let mut tasks = JoinSet::new();
     for watch in watches(settings, connection) {
-        let feed = Feed::new(watch.clone(), sender.clone());
+        let feed = Feed::new(watch.clone(), sender.clone(), connection.client());
         let (client, stop) = (connection.client(), stop.clone());
         let scope = Scope { client, namespace: watch.namespace.clone() };
         let watching: std::pin::Pin<Box<dyn Future<Output = ()> + Send>> = match watch.kind {

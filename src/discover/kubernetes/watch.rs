@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use kube::api::ApiResource;
+use kube::api::{ApiResource, ObjectMeta};
 use kube::core::DynamicResourceScope;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource};
@@ -76,6 +76,7 @@ pub(super) struct Deaf;
 pub(super) struct Feed {
     watch: WatchId,
     sender: Sender<Told>,
+    client: Client,
     /// By uid.
     known: HashMap<String, Change>,
     wait: Duration,
@@ -85,9 +86,9 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(watch: WatchId, sender: Sender<Told>) -> Self {
+    pub(super) fn new(watch: WatchId, sender: Sender<Told>, client: Client) -> Self {
         let known = HashMap::new();
-        Self { watch, sender, known, wait: FIRST_WAIT, failed: false, full: false }
+        Self { watch, sender, client, known, wait: FIRST_WAIT, failed: false, full: false }
     }
 
     pub(super) async fn tell(&self, change: Change) -> Heard {
@@ -97,7 +98,11 @@ impl Feed {
 
     /// An object as it is now; `None`: it is none of ours (any more).
     async fn apply(&mut self, uid: &str, change: Option<Change>) -> Heard {
-        let Some(change) = change else { return self.gone(uid, None).await };
+        let Some(change) = change else {
+            // It is there, and was ours.
+            let Some(known) = self.known.remove(uid) else { return Ok(()) };
+            return self.tell(unselected(known)).await;
+        };
         if self.known.get(uid) == Some(&change) {
             return Ok(());
         }
@@ -116,7 +121,28 @@ impl Feed {
     async fn gone(&mut self, uid: &str, last: Option<Change>) -> Heard {
         let Some(known) = self.known.remove(uid) else { return Ok(()) };
         self.full = false;
-        self.tell(last.unwrap_or(known).gone()).await
+        let last = last.unwrap_or(known);
+        if self.is_still_there(&last).await {
+            return self.tell(unselected(last)).await;
+        }
+        self.tell(last.gone()).await
+    }
+
+    /// Whether a driver's pod that left a watch is but none of those selected
+    /// any more: who takes a label away deletes nothing. Asked only where
+    /// nothing else tells; without an answer it is gone.
+    async fn is_still_there(&self, change: &Change) -> bool {
+        let Change::Driver(driver) = change else { return false };
+        let pod = &driver.pod.pod;
+        if pod.deletion.is_some() || pod.end.is_some() || pod.phase.is_over() {
+            return false;
+        }
+        let path = format!("/api/v1/namespaces/{}/pods/{}", pod.name.namespace, pod.name.name);
+        let Ok(ask) = http::Request::get(path).body(Vec::new()) else { return false };
+        match timeout(LIST, self.client.request::<Named>(ask)).await {
+            Ok(Ok(found)) => found.metadata.uid.as_ref() == Some(&pod.name.uid),
+            _ => false,
+        }
     }
 
     /// All that is not in a new list.
@@ -212,6 +238,19 @@ impl Feed {
                 }
             }
         }
+    }
+}
+
+/// An object, as far as it is told from others.
+#[derive(Debug, serde::Deserialize)]
+struct Named {
+    metadata: ObjectMeta,
+}
+
+fn unselected(known: Change) -> Change {
+    match known {
+        Change::Driver(driver) => Change::Unselected(driver),
+        other => other.gone(),
     }
 }
 

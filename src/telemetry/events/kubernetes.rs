@@ -28,7 +28,9 @@ impl KubernetesListed {
         } else {
             debug!(cluster, kind, namespace, objects, "Kubernetes listed");
         }
-        add(&mut telemetry.counters().kubernetes_lists, kind, 1);
+        let mut counters = telemetry.counters();
+        let totals = counters.kubernetes_totals.entry(cluster).or_default();
+        add(&mut totals.lists, kind, 1);
     }
 }
 
@@ -62,7 +64,9 @@ impl KubernetesWatchFailed {
                 kind, namespace, reason, error, retry_in_seconds, "Kubernetes cannot be watched"
             );
         }
-        add(&mut telemetry.counters().kubernetes_failures, (kind, reason), 1);
+        let mut counters = telemetry.counters();
+        let totals = counters.kubernetes_totals.entry(cluster).or_default();
+        add(&mut totals.failures, (kind, reason), 1);
     }
 }
 
@@ -75,7 +79,9 @@ pub struct KubernetesSeen {
 
 impl KubernetesSeen {
     pub fn emit(self, telemetry: &Telemetry) {
-        telemetry.counters().kubernetes.insert(self.cluster, self.counts);
+        let mut counters = telemetry.counters();
+        counters.kubernetes_totals.entry(self.cluster.clone()).or_default();
+        counters.kubernetes.insert(self.cluster, self.counts);
     }
 }
 
@@ -88,7 +94,9 @@ pub struct KubernetesRemoved {
 impl KubernetesRemoved {
     pub fn emit(self, telemetry: &Telemetry) {
         debug!(cluster = self.cluster, "Kubernetes is not watched any more");
-        telemetry.counters().kubernetes.remove(&self.cluster);
+        let mut counters = telemetry.counters();
+        counters.kubernetes.remove(&self.cluster);
+        counters.kubernetes_totals.remove(&self.cluster);
     }
 }
 
@@ -106,7 +114,8 @@ impl DriverFound {
         let Self { cluster, namespace, pod, url } = self;
         info!(cluster, namespace, pod, url, "driver found");
         let mut counters = telemetry.counters();
-        counters.drivers_found = counters.drivers_found.saturating_add(1);
+        let totals = counters.kubernetes_totals.entry(cluster).or_default();
+        totals.drivers_found = totals.drivers_found.saturating_add(1);
     }
 }
 
@@ -125,6 +134,7 @@ impl DriverSilent {
         let Self { cluster, namespace, pod, url, message: error } = self;
         warn!(cluster, namespace, pod, url, error, "driver does not answer, though its pod runs");
         let mut counters = telemetry.counters();
-        counters.drivers_silent = counters.drivers_silent.saturating_add(1);
+        let totals = counters.kubernetes_totals.entry(cluster).or_default();
+        totals.drivers_silenced = totals.drivers_silenced.saturating_add(1);
     }
 }

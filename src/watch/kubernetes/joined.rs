@@ -44,9 +44,7 @@ impl Joined {
         let key = key(found)?;
         let pod = &found.pod.pod;
         if pod.deleted {
-            if self.drivers.get(&key).is_some_and(|runs| runs.pod == pod.name) {
-                self.drivers.remove(&key);
-            }
+            self.forget(found);
             return None;
         }
         let known = self.drivers.get(&key).is_some_and(|runs| runs.pod == pod.name);
@@ -58,6 +56,15 @@ impl Joined {
         let submission = self.submissions.get(&key)?.submission.clone();
         let filled = self.filled(&key, submission.clone());
         (filled != submission).then_some(filled)
+    }
+
+    /// A driver's pod that is none any more.
+    pub(super) fn forget(&mut self, found: &FoundDriver) {
+        if let Some(key) = key(found)
+            && self.drivers.get(&key).is_some_and(|runs| runs.pod == found.pod.pod.name)
+        {
+            self.drivers.remove(&key);
+        }
     }
 
     /// Of the driver's UI, as its `SparkApplication` tells it.

@@ -145,6 +145,7 @@ impl Cluster {
         let cluster = Arc::clone(&self.place.cluster);
         match change {
             Change::Driver(driver) => self.driver(driver),
+            Change::Unselected(driver) => self.forget(&driver),
             Change::Executor(executor) => self.place.watcher.executor_pod(&cluster, &executor),
             Change::Submission(found) => self.submission(found),
             Change::Listed => {
@@ -234,8 +235,7 @@ impl Cluster {
         }
         let uid = found.pod.pod.name.uid.clone();
         if found.pod.pod.deleted {
-            self.drivers.remove(&uid);
-            self.fill();
+            self.forget(&found);
             return;
         }
         match self.drivers.get_mut(&uid) {
@@ -250,6 +250,13 @@ impl Cluster {
             }
         }
         self.poll(&uid);
+    }
+
+    /// Nobody asks it any more; that its pod ended was told, if it did.
+    fn forget(&mut self, driver: &FoundDriver) {
+        self.drivers.remove(&driver.pod.pod.name.uid);
+        self.joined.forget(driver);
+        self.fill();
     }
 
     /// Begins and stops polling what of a pod is to be polled.
