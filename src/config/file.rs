@@ -222,6 +222,9 @@ impl Config {
                 .object_store
                 .validate()
                 .map_err(|why| format!("{what}: object_store: {why}"))?;
+            if let Some(kubernetes) = &cluster.kubernetes {
+                kubernetes.validate().map_err(|why| format!("{what}: kubernetes: {why}"))?;
+            }
             for location in &cluster.event_log_dirs {
                 if let Some(why) = location.unsupported() {
                     return Err(format!("{what}: event_log_dirs: {location}: {why}"));

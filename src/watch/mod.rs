@@ -1,7 +1,7 @@
 //! The daemon: asks each source in its turn, politely, and keeps what they
 //! show in one [`Registry`].
 //!
-//! One task a source (`driver`, `history_server`, `event_logs`), each with its
+//! One task a source (`driver`, `history_server`, `event_logs`, `kubernetes`), each with its
 //! own schedule and back-off; parsing and diagnosing run on a bounded number
 //! of blocking threads. After each change the runs held are handed to the
 //! publisher, which the caller gave: it builds what is served.
@@ -9,6 +9,8 @@
 mod driver;
 mod event_logs;
 mod history_server;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 mod live;
 mod memory;
 mod pods;
