@@ -1,4 +1,8 @@
-//! A running driver: polled at its interval until it is gone.
+//! A running driver: polled at its interval until it is gone. One whose
+//! application belongs to another shard is only asked what it runs, now and
+//! then.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tracing::Instrument;
@@ -14,6 +18,10 @@ use crate::rest::running::RunningApplication;
 /// is busy collecting garbage misses one or two.
 const GONE_AFTER: u32 = 3;
 
+/// Where an application of another shard runs, it is looked for another one
+/// as often as this: on a port, or in a pod, one usually stays the same.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
+
 /// Polls a driver until told to stop. Another application on the same port
 /// (the next one that was started) is watched as well.
 pub(super) async fn watch(place: Place, url: ServerUrl) {
@@ -24,9 +32,18 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     loop {
         let mut cycle = Cycle::start();
         let span = cycle_span(&target);
-        let polled = reader.poll(&place.clients.driver, Timestamp::now());
+        let (watcher, cluster) = (&place.watcher, &place.cluster);
+        let ours = |name: &str| watcher.is_ours(cluster, name);
+        let polled = reader.poll_if(&place.clients.driver, Timestamp::now(), &ours);
         match polled.instrument(span.clone()).await {
-            Ok(application) => {
+            Ok(None) => {
+                if let Some(before) = last.take() {
+                    leave(&place, before).await;
+                }
+                cycle.elsewhere = 1;
+                cycle.at_leisure = Some(LOOK_AGAIN);
+            }
+            Ok(Some(application)) => {
                 if let Some(before) = last.take_if(|before| !is_same_run(before, &application)) {
                     leave(&place, before).await;
                 }

@@ -13,6 +13,7 @@ mod memory;
 mod pods;
 mod registry;
 mod schedule;
+mod share;
 mod source;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ pub use registry::{Held, Offer, Reading, Registry, Room};
 
 use self::memory::Memory;
 use self::registry::locked;
-use crate::config::{Cluster, Config, ServerUrl};
+use crate::config::{Cluster, Config, ServerUrl, Sharding};
 use crate::diagnose::{Diagnosis, diagnose};
 use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
@@ -43,7 +44,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, ThresholdsSet,
+    IdentityCollision, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -109,6 +110,9 @@ impl Watcher {
             .map(|(rule, threshold, value)| ThresholdSetting { rule, threshold, value })
             .collect();
         ThresholdsSet { thresholds }.emit(&telemetry);
+        let Sharding { shard, total_shards } = config.sharding;
+        let is_store_shared = config.storage.url.is_some();
+        ShardSet { shard: shard.0, total_shards, is_store_shared }.emit(&telemetry);
         let sources = config.clusters.iter().map(count_sources).sum();
         let config = Arc::new(config);
         Arc::new(Self {
@@ -193,11 +197,14 @@ impl Watcher {
     /// may be parsed. `log`: the log it was read from, to its end.
     fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
+        let name = app_name(&application.name, &self.config.names, &self.config.limits);
+        if !self.config.sharding.owns(&application.id.cluster, &name) {
+            return Offer::Elsewhere;
+        }
         let thresholds = self.config.thresholds_for(&application.name);
         let diagnosis =
             diagnose(&application, &thresholds).priced(&application, &self.config.prices);
         let diagnosis = Arc::new(diagnosis);
-        let name = app_name(&application.name, &self.config.names, &self.config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
         let stored = finished.then(|| Self::stored(&application, &diagnosis, &name, log));

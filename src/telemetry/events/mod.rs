@@ -44,6 +44,7 @@ mod tests {
             requests: 2,
             bytes: 100,
             skipped,
+            elsewhere: 0,
         }
     }
 
