@@ -26,15 +26,17 @@ const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// (the next one that was started) is watched as well.
 pub(super) async fn watch(place: Place, url: ServerUrl) {
     let target = place.target(&url);
-    let mut pace = Pace::new(place.watcher.config.intervals.driver.get(), &target.target);
+    let mut pace = Pace::new(&target.target);
     let mut reader = RunningApplication::new(place.cluster.as_ref(), url.clone());
     let mut last: Option<Application> = None;
     loop {
+        pace.set_interval(place.watcher.config().intervals.driver.get());
+        let clients = place.clients();
         let mut cycle = Cycle::start();
         let span = cycle_span(&target);
         let (watcher, cluster) = (&place.watcher, &place.cluster);
         let ours = |name: &str| watcher.is_ours(cluster, name);
-        let polled = reader.poll_if(&place.clients.driver, Timestamp::now(), &ours);
+        let polled = reader.poll_if(&clients.driver, Timestamp::now(), &ours);
         match polled.instrument(span.clone()).await {
             Ok(None) => {
                 if let Some(before) = last.take() {
@@ -65,8 +67,12 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
         cycle.requests = reader.cost().requests;
         cycle.bytes = reader.cost().bytes;
         if place.end_cycle(&target, &mut pace, cycle).await.is_break() {
-            return;
+            break;
         }
+    }
+    // Nobody here sees it any more, as little as one that does not answer.
+    if let Some(application) = last.filter(|_| place.is_removed()) {
+        leave(&place, application).await;
     }
 }
 

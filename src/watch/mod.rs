@@ -9,35 +9,37 @@
 mod driver;
 mod event_logs;
 mod history_server;
+mod live;
 mod memory;
 mod pods;
 mod registry;
 mod schedule;
 mod share;
 mod source;
+mod sources;
 
 #[cfg(test)]
 mod property_tests;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info_span;
 
 pub use registry::{Held, Offer, Reading, Registry, Room};
+pub use sources::Applied;
 
+use self::live::Live;
 use self::memory::Memory;
 use self::registry::locked;
-use crate::config::{Cluster, Config, ServerUrl, Sharding};
+use self::sources::Sources;
+use crate::config::{Config, Sharding};
 use crate::diagnose::{Diagnosis, diagnose};
-use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
 use crate::model::{Application, State};
@@ -68,7 +70,7 @@ pub struct Publication {
 
 /// All sources and the runs they showed.
 pub struct Watcher {
-    config: Arc<Config>,
+    live: Live,
     telemetry: Arc<Telemetry>,
     registry: Mutex<Registry>,
     memory: Memory,
@@ -80,18 +82,9 @@ pub struct Watcher {
     /// Where downloads lie, and permits for them.
     spool: Spool,
     spools: Semaphore,
+    sources: tokio::sync::Mutex<Sources>,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
-}
-
-/// A source and what belongs to its cluster.
-#[derive(Debug, Clone)]
-enum Source {
-    /// Found out by asking.
-    Url(ServerUrl),
-    Driver(ServerUrl),
-    HistoryServer(ServerUrl),
-    EventLogs(Arc<dyn Files>),
 }
 
 impl Watcher {
@@ -105,19 +98,14 @@ impl Watcher {
         let following = Arc::new(Semaphore::new(config.limits.followed_logs));
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
-        let thresholds = config.thresholds.numbers().into_iter();
-        let thresholds = thresholds
-            .map(|(rule, threshold, value)| ThresholdSetting { rule, threshold, value })
-            .collect();
-        ThresholdsSet { thresholds }.emit(&telemetry);
+        thresholds_set(&config).emit(&telemetry);
         let Sharding { shard, total_shards } = config.sharding;
         let is_store_shared = config.storage.url.is_some();
         ShardSet { shard: shard.0, total_shards, is_store_shared }.emit(&telemetry);
-        let sources = config.clusters.iter().map(count_sources).sum();
-        let config = Arc::new(config);
+        let live = Live::new(config);
         Arc::new(Self {
-            memory: Memory::new(Arc::clone(&config), Arc::clone(&telemetry), open),
-            config,
+            memory: Memory::new(live.clone(), Arc::clone(&telemetry), open),
+            live,
             telemetry,
             registry: Mutex::default(),
             changed: Notify::new(),
@@ -125,8 +113,14 @@ impl Watcher {
             following,
             spool,
             spools,
-            waiting: AtomicUsize::new(sources),
+            sources: tokio::sync::Mutex::new(Sources::new()),
+            waiting: AtomicUsize::new(0),
         })
+    }
+
+    /// The configuration in force now.
+    fn config(&self) -> Arc<Config> {
+        self.live.get()
     }
 
     /// Watches until `stop`, handing every change to `publish` (called from a
@@ -140,29 +134,10 @@ impl Watcher {
         stop: CancellationToken,
         publish: impl Fn(Publication) + Send + Sync + 'static,
     ) -> Result<(), ClientError> {
-        let mut tasks = JoinSet::new();
-        for cluster in &self.config.clusters {
-            let clients = source::Clients::new(cluster, &self.config)?;
-            let cluster_name: Arc<str> = cluster.name.as_str().into();
-            let access = Access::of(cluster, &self.config.limits, Handle::current());
-            for source in sources(cluster, &access) {
-                let source = source?;
-                let place = source::Place {
-                    watcher: Arc::clone(&self),
-                    cluster: Arc::clone(&cluster_name),
-                    clients: clients.clone(),
-                    stop: stop.clone(),
-                    told: AtomicBool::new(false),
-                };
-                tasks.spawn(async move {
-                    match source {
-                        Source::Url(url) => source::find_out(place, url).await,
-                        Source::Driver(url) => driver::watch(place, url).await,
-                        Source::HistoryServer(url) => history_server::watch(place, url).await,
-                        Source::EventLogs(files) => event_logs::watch(place, files).await,
-                    }
-                });
-            }
+        {
+            let mut sources = self.sources.lock().await;
+            let prepared = sources.prepare(&self.config())?;
+            sources.apply(&self, prepared);
         }
         let publish = Arc::new(publish);
         while !stop.is_cancelled() {
@@ -185,7 +160,7 @@ impl Watcher {
                 () = self.changed.notified() => tokio::time::sleep(PUBLISH_EVERY).await,
             }
         }
-        tasks.shutdown().await;
+        self.sources.lock().await.shutdown().await;
         // What was read last is written, as far as that goes quickly; the
         // rest is read again at the next start.
         let writing = tokio::task::spawn_blocking(move || self.remember());
@@ -193,17 +168,34 @@ impl Watcher {
         Ok(())
     }
 
+    /// Goes by another configuration from now on: its sources, and whatever
+    /// is read, judged or forgotten next. Nothing that is held is lost.
+    ///
+    /// # Errors
+    /// As [`Watcher::run`] has them; the configuration before stays in force.
+    pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Applied, ClientError> {
+        let mut sources = self.sources.lock().await;
+        let prepared = sources.prepare(&config)?;
+        let config = Arc::new(config);
+        self.live.put(Arc::clone(&config));
+        thresholds_set(&config).emit(&self.telemetry);
+        let applied = sources.apply(self, prepared);
+        drop(sources);
+        self.changed.notify_one();
+        Ok(applied)
+    }
+
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
     /// may be parsed. `log`: the log it was read from, to its end.
     fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
-        let name = app_name(&application.name, &self.config.names, &self.config.limits);
-        if !self.config.sharding.owns(&application.id.cluster, &name) {
+        let config = self.config();
+        let name = app_name(&application.name, &config.names, &config.limits);
+        if !config.sharding.owns(&application.id.cluster, &name) {
             return Offer::Elsewhere;
         }
-        let thresholds = self.config.thresholds_for(&application.name);
-        let diagnosis =
-            diagnose(&application, &thresholds).priced(&application, &self.config.prices);
+        let thresholds = config.thresholds_for(&application.name);
+        let diagnosis = diagnose(&application, &thresholds).priced(&application, &config.prices);
         let diagnosis = Arc::new(diagnosis);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
@@ -271,8 +263,8 @@ impl Watcher {
     }
 
     fn room(&self) -> Room {
-        let retention = self.config.retention.0.get();
-        Room { runs: self.config.limits.applications, retention }
+        let config = self.config();
+        Room { runs: config.limits.applications, retention: config.retention.0.get() }
     }
 
     fn tell_collisions(&self, application: &Application) {
@@ -289,7 +281,7 @@ impl Watcher {
 
     fn expire(&self) {
         let mut registry = self.registry();
-        let expired = registry.expire(Timestamp::now(), self.config.retention.0.get());
+        let expired = registry.expire(Timestamp::now(), self.config().retention.0.get());
         let count = registry.len() as u64;
         drop(registry);
         for run in expired {
@@ -321,6 +313,11 @@ impl Watcher {
         locked(&self.registry)
     }
 
+    /// A source whose first cycle is waited for.
+    fn source_begins(&self) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+    }
+
     fn first_cycle_ended(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
@@ -344,29 +341,16 @@ impl Deliveries for Watcher {
     }
 }
 
+fn thresholds_set(config: &Config) -> ThresholdsSet {
+    let thresholds = config.thresholds.numbers().into_iter();
+    let setting = |(rule, threshold, value)| ThresholdSetting { rule, threshold, value };
+    ThresholdsSet { thresholds: thresholds.map(setting).collect() }
+}
+
 /// Without what only diagnosing needs: task spans are most of a run's memory.
 fn slim(mut application: Application) -> Application {
     for stage in &mut application.stages {
         stage.timeline = None;
     }
     application
-}
-
-fn count_sources(cluster: &Cluster) -> usize {
-    let servers = [&cluster.urls, &cluster.drivers, &cluster.history_servers];
-    servers.iter().map(|urls| urls.len()).sum::<usize>() + cluster.event_log_dirs.len()
-}
-
-fn sources<'a>(
-    cluster: &'a Cluster,
-    access: &'a Access,
-) -> impl Iterator<Item = Result<Source, ClientError>> + 'a {
-    let urls = cluster.urls.iter().cloned().map(Source::Url);
-    let drivers = cluster.drivers.iter().cloned().map(Source::Driver);
-    let servers = cluster.history_servers.iter().cloned().map(Source::HistoryServer);
-    let logs = cluster.event_log_dirs.iter().map(|location| {
-        let files = open_place(location, access);
-        files.map(|files| Source::EventLogs(files.into())).map_err(ClientError::from)
-    });
-    urls.chain(drivers).chain(servers).map(Ok).chain(logs)
 }

@@ -17,11 +17,16 @@ pub(super) struct Pace {
 
 impl Pace {
     /// `seed` tells sources apart, so that they do not march in step.
-    pub(super) fn new(interval: Duration, seed: &str) -> Self {
+    pub(super) fn new(seed: &str) -> Self {
         let state = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        Self { interval, failures: 0, state: state | 1 }
+        Self { interval: Duration::ZERO, failures: 0, state: state | 1 }
+    }
+
+    /// From now on; to be set before the first wait.
+    pub(super) fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
     }
 
     pub(super) fn failures(&self) -> u32 {
@@ -60,7 +65,13 @@ mod tests {
     use super::*;
 
     fn pace() -> Pace {
-        Pace::new(Duration::from_secs(10), "http://driver:4040")
+        pace_of("http://driver:4040")
+    }
+
+    fn pace_of(seed: &str) -> Pace {
+        let mut pace = Pace::new(seed);
+        pace.set_interval(Duration::from_secs(10));
+        pace
     }
 
     #[test]
@@ -86,8 +97,8 @@ mod tests {
 
     #[test]
     fn sources_do_not_march_in_step() {
-        let mut one = Pace::new(Duration::from_secs(10), "a");
-        let mut other = Pace::new(Duration::from_secs(10), "b");
+        let mut one = pace_of("a");
+        let mut other = pace_of("b");
         assert_ne!(one.after_success(), other.after_success());
     }
 }

@@ -37,9 +37,10 @@ impl Watcher {
     /// Whether runs of applications with this name, as Spark tells it, are
     /// read here.
     pub(super) fn is_ours(&self, cluster: &str, name: &str) -> bool {
-        let sharding = &self.config.sharding;
+        let config = self.config();
+        let sharding = config.sharding;
         !sharding.is_divided()
-            || sharding.owns(cluster, &app_name(name, &self.config.names, &self.config.limits))
+            || sharding.owns(cluster, &app_name(name, &config.names, &config.limits))
     }
 
     /// As [`Watcher::is_ours`], noted in `owner`.
@@ -54,7 +55,7 @@ impl Watcher {
     pub(super) fn tells(&self, cluster: &str, owner: Owner) -> bool {
         match owner {
             Owner::Ours | Owner::Unseen => true,
-            Owner::Unknown => self.config.sharding.owns(cluster, UNNAMED),
+            Owner::Unknown => self.config().sharding.owns(cluster, UNNAMED),
             Owner::Another => false,
         }
     }

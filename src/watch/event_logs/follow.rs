@@ -72,7 +72,7 @@ impl Followed {
         Some(Self {
             cluster: Arc::clone(cluster),
             owner: Owner::default(),
-            follower: Follower::new(cluster, &watcher.config.limits),
+            follower: Follower::new(cluster, &watcher.config().limits),
             listed: None,
             changed: SystemTime::UNIX_EPOCH,
             seen,

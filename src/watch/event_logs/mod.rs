@@ -23,6 +23,7 @@ use self::plan::{Known, Plan, Policy};
 use super::schedule::Pace;
 use super::share::Owner;
 use super::source::{Cycle, Place, blocking, cycle_span};
+use super::sources::Opened;
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadError, ReadOptions, ReadStatistics};
 use crate::fetch::files::Files;
@@ -36,14 +37,17 @@ use crate::telemetry::events::{LogFailed, LogRead, LogsListed, SourceProbed};
 const READING_TO_LISTING: u32 = 4;
 
 /// Watches a place until told to stop.
-pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
-    let source = Source { target: place.target(&files.display("")), place, files };
-    let interval = source.place.watcher.config.intervals.event_log_dir.get();
-    let mut pace = Pace::new(interval, &source.target.target);
+pub(super) async fn watch(place: Place, opened: Arc<Opened>) {
+    let files = opened.load().as_ref().clone();
+    let mut source = Source { target: place.target(&files.display("")), place, files };
+    let mut pace = Pace::new(&source.target.target);
     let mut known = Known::default();
     let mut probed = false;
     let mut generation = None;
     loop {
+        source.files = opened.load().as_ref().clone();
+        let interval = source.place.watcher.config().intervals.event_log_dir.get();
+        pace.set_interval(interval);
         let mut cycle = Cycle::start();
         let span = cycle_span(&source.target);
         match source.list().instrument(span.clone()).await {
@@ -72,7 +76,12 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
             }
         }
         if source.place.end_cycle(&source.target, &mut pace, cycle).await.is_break() {
-            return;
+            break;
+        }
+    }
+    if source.place.is_removed() {
+        for (_, left) in known.followed.drain() {
+            left.leave(&source.place.watcher, State::Unknown);
         }
     }
 }
@@ -124,7 +133,7 @@ impl Source {
     }
 
     fn policy(&self) -> Policy {
-        let read = &self.place.watcher.config.read;
+        let read = self.place.watcher.config().read.clone();
         Policy {
             now: SystemTime::now(),
             lookback: read.lookback.map(crate::config::Span::get),
@@ -187,7 +196,7 @@ impl Source {
                 let step = self.step(log.clone(), fate, followed, policy.clone()).await;
                 (key, log, step)
             })
-            .buffer_unordered(watcher.config.limits.concurrent_logs);
+            .buffer_unordered(watcher.config().limits.concurrent_logs);
         while let Some((key, log, step)) = ended.next().await {
             let Some(step) = step else { continue };
             cycle.bytes += step.bytes;
@@ -254,7 +263,7 @@ impl Source {
                 let result = if late { Read::unseen("waiting") } else { self.read_one(&log).await };
                 (log, result)
             })
-            .buffer_unordered(watcher.config.limits.concurrent_logs);
+            .buffer_unordered(watcher.config().limits.concurrent_logs);
         while let Some((log, result)) = results.next().await {
             cycle.bytes += result.bytes;
             let told = result.skipped.filter(|_| self.tells(result.owner));
@@ -324,7 +333,8 @@ impl Read {
 
 fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogFiles) -> Read {
     let started = Instant::now();
-    let options = ReadOptions { cluster, limits: &watcher.config.limits };
+    let config = watcher.config();
+    let options = ReadOptions { cluster, limits: &config.limits };
     let path = files.display(&log.path);
     let _span = info_span!("read event log", path).entered();
     let owner = Cell::new(Owner::Unknown);
