@@ -6,6 +6,7 @@ mod compare;
 mod diagnose;
 mod otlp;
 mod serve;
+mod shard;
 mod store;
 
 use std::path::PathBuf;

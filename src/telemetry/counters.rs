@@ -49,6 +49,8 @@ pub struct TargetStatus {
     pub last_success: Option<Timestamp>,
     /// Of the last cycle, whatever became of it.
     pub cycle_duration: Option<Duration>,
+    /// Applications that the last cycle showed and that other shards cover.
+    pub elsewhere: u64,
     /// Of a place of event logs that was listed.
     pub logs: Option<PlaceCounts>,
 }
@@ -152,6 +154,8 @@ pub struct TelemetrySnapshot {
     pub build: Revision,
     pub started: Option<Timestamp>,
     pub thresholds: Arc<[ThresholdSetting]>,
+    /// Number of this daemon's shard, and how many there are.
+    pub shards: (u32, u32),
     pub fetches: BTreeMap<&'static str, FetchCounts>,
     /// By (endpoint, kind).
     pub fetch_errors: BTreeMap<(&'static str, &'static str), u64>,
@@ -190,6 +194,16 @@ pub struct TelemetrySnapshot {
 }
 
 impl TelemetrySnapshot {
+    /// Applications that the latest cycles showed and that other shards cover,
+    /// by cluster.
+    pub fn elsewhere_by_cluster(&self) -> BTreeMap<&str, u64> {
+        let mut sums = BTreeMap::new();
+        for (target, status) in &self.targets {
+            *sums.entry(target.cluster.as_str()).or_default() += status.elsewhere;
+        }
+        sums
+    }
+
     /// Applications left out by all sources in their latest cycles.
     pub fn skipped_by_reason(&self) -> BTreeMap<&'static str, u64> {
         let mut sums = BTreeMap::new();

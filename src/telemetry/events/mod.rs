@@ -46,6 +46,7 @@ mod tests {
             requests: 2,
             bytes: 100,
             skipped,
+            elsewhere: 0,
         }
     }
 
