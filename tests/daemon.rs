@@ -7,6 +7,7 @@ mod common;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::fake_spark::{Answer, FakeSpark};
@@ -206,13 +207,18 @@ fn check_ready(arguments: &[&str]) -> (i32, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_health_check_says_what_it_met() {
-    let server = FakeSpark::start(|asked| match asked.target.as_str() {
+    let asks = AtomicUsize::new(0);
+    let server = FakeSpark::start(move |asked| match asked.target.as_str() {
         "/under/a/path/-/ready"
             if asked.header("authorization") == "Basic cHJvYmU6aHVudGVyMg==" =>
         {
             Answer::new(200, "text/plain", "Ready.\n")
         }
         "/under/a/path/-/ready" => Answer::new(401, "text/plain", "no"),
+        "/-/healthy" => Answer::new(200, "text/plain", "Healthy.\n"),
+        "/soon/-/ready" if asks.fetch_add(1, Ordering::Relaxed) > 0 => {
+            Answer::new(200, "text/plain", "Ready.\n")
+        }
         _ => Answer::new(503, "text/plain", "Not ready: the first cycle.\n"),
     })
     .await;
@@ -228,6 +234,9 @@ async fn a_health_check_says_what_it_met() {
     assert!(status == 1 && said.contains("401") && !said.contains("hunter3"), "{said}");
     let (status, said) = check_ready(&[&server.url("")]);
     assert!(status == 1 && said.contains("503"), "{said}");
+    assert_eq!(check_ready(&[&server.url(""), "--healthy"]).0, 0);
+    let soon = server.url("/soon");
+    assert_eq!(check_ready(&[&soon, "--wait", "20s"]), (0, format!("{soon} is ready\n")));
     std::fs::write(&file, "basic_auth: {username: probe, pasword: hunter2}\n").unwrap();
     let (status, said) = check_ready(&[&guarded, "--http.config.file", path]);
     assert!(status == 2 && said.contains("did you mean `password`?"), "{said}");
