@@ -3,6 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod examples;
 mod lifecycle;
+mod rights;
 mod server;
+mod without_operator;
 mod world;
