@@ -20,7 +20,7 @@ use crate::watch::source::{Cycle, Place, cycle_span};
 const SILENT_AFTER: Duration = Duration::from_mins(5);
 /// Between two tries of one that does not answer: a notebook's next session
 /// is to be seen soon, and a refused connection costs nothing.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// How a driver stands; a later one counts where a pod has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

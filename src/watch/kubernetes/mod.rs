@@ -238,17 +238,12 @@ impl Cluster {
             self.forget(&found);
             return;
         }
-        match self.drivers.get_mut(&uid) {
-            Some(entry) => {
-                entry.found = found;
-                entry.generation = self.generation;
-            }
-            None => {
-                let generation = self.generation;
-                let entry = DriverEntry { found, children: Vec::new(), generation };
-                self.drivers.insert(uid.clone(), entry);
-            }
-        }
+        let generation = self.generation;
+        let children = match self.drivers.remove(&uid) {
+            Some(entry) => entry.children,
+            None => Vec::new(),
+        };
+        self.drivers.insert(uid.clone(), DriverEntry { found, children, generation });
         self.poll(&uid);
     }
 
