@@ -1,9 +1,11 @@
 //! The command line: one file a command.
 
 mod check_config;
+mod check_web_config;
 mod compare;
 mod diagnose;
 mod otlp;
+mod reload;
 mod serve;
 mod store;
 
@@ -90,6 +92,12 @@ pub enum Command {
         #[arg(long = "app-name", value_name = "NAME", allow_hyphen_values = true)]
         app_names: Vec<String>,
     },
+    /// Check a file of the web end (TLS, users) and what it names, and say
+    /// what it means
+    CheckWebConfig {
+        /// The file that --web.config.file would be given
+        file: PathBuf,
+    },
 }
 
 /// Flags that every command takes.
@@ -148,6 +156,7 @@ impl Cli {
             Some(Command::Compare(compare)) => compare.run(),
             Some(Command::Store(store)) => store.run(),
             Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
+            Some(Command::CheckWebConfig { file }) => check_web_config::run(&file),
         }
     }
 }

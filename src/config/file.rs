@@ -174,14 +174,7 @@ impl Config {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        Self::read(text).map_err(|error| {
-            // Without the snippet: its lines may hold a password.
-            let message = without_values(&error.without_snippet().to_string());
-            match hint(&message) {
-                Some(known) => format!("{message}\nhint: did you mean `{known}`?"),
-                None => message,
-            }
-        })
+        Self::read(text).map_err(|error| refused(&error))
     }
 
     fn read(text: &str) -> Result<Self, serde_saphyr::Error> {
@@ -286,9 +279,24 @@ impl Config {
     }
 }
 
+/// What is wrong with a file, with line and column and, for an unknown key,
+/// the nearest known one.
+pub(super) fn refused(error: &serde_saphyr::Error) -> String {
+    // Without the snippet: its lines may hold a password.
+    let message = without_values(&error.without_snippet().to_string());
+    match hint(&message) {
+        Some(known) => format!("{message}\nhint: did you mean `{known}`?"),
+        None => message,
+    }
+}
+
 /// Without the value that serde quotes when a text stands where something else
-/// should (`basic_auth: hunter2`).
+/// should (`basic_auth: hunter2`), or a word that is none of a list.
 fn without_values(message: &str) -> String {
+    if let Some((before, after)) = message.split_once("unknown variant `") {
+        let rest = after.split_once("`, expected").map_or("", |(_, rest)| rest);
+        return format!("{before}not a word that is known here, expected{rest}");
+    }
     match message.split_once("invalid type: string \"") {
         Some((before, after)) => {
             let rest = after.split_once("\", expected").map_or("", |(_, rest)| rest);

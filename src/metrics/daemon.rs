@@ -50,6 +50,14 @@ pub(super) fn group(
     group.add(Id::ApplicationsFinished, telemetry.applications_finished);
     group.add(Id::ApplicationsExpired, telemetry.applications_expired);
     group.add(Id::IdentityCollisions, telemetry.identity_collisions);
+    let reloads = [
+        (Id::ConfigGood, Id::ConfigTime, telemetry.config),
+        (Id::WebConfigGood, Id::WebConfigTime, telemetry.web_config),
+    ];
+    for (good, time, status) in reloads {
+        group.add(good, status.map(|status| status.good));
+        group.add(time, status.map(|status| status.last_success));
+    }
     let storage = &telemetry.storage;
     group.add(Id::StorageUp, storage.up);
     by_word(&mut group, Id::StorageFailures, &STORAGE_FAILURES, &telemetry.storage_failures);

@@ -17,8 +17,8 @@ mod logfmt;
 pub mod logging;
 
 pub use counters::{
-    FetchCounts, LogCounts, OtlpCounts, Revision, StorageStatus, TargetId, TargetStatus, Telemetry,
-    TelemetrySnapshot, ThresholdSetting,
+    FetchCounts, LogCounts, OtlpCounts, ReloadStatus, Revision, StorageStatus, TargetId,
+    TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{
     ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES,

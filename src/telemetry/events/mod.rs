@@ -13,6 +13,7 @@ mod settings;
 mod sources;
 mod storage;
 mod web;
+mod web_config;
 
 pub use logs::*;
 pub use otlp::*;
@@ -21,6 +22,7 @@ pub use settings::*;
 pub use sources::*;
 pub use storage::*;
 pub use web::*;
+pub use web_config::*;
 
 #[cfg(test)]
 mod tests {
