@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -171,10 +172,7 @@ impl Config {
     /// From YAML text; the message names line and column and, for an unknown
     /// key, the nearest known one. An empty file is the default.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-            return Ok(Self::default());
-        }
-        Self::read(text).map_err(|error| refused(&error))
+        from_yaml_by(text, Self::read)
     }
 
     fn read(text: &str) -> Result<Self, serde_saphyr::Error> {
@@ -279,15 +277,28 @@ impl Config {
     }
 }
 
-/// What is wrong with a file, with line and column and, for an unknown key,
-/// the nearest known one.
-pub(super) fn refused(error: &serde_saphyr::Error) -> String {
-    // Without the snippet: its lines may hold a password.
-    let message = without_values(&error.without_snippet().to_string());
-    match hint(&message) {
-        Some(known) => format!("{message}\nhint: did you mean `{known}`?"),
-        None => message,
+/// A configuration from YAML text; an empty one is the default. The message
+/// names line and column, quotes no value (one may be a password) and, for an
+/// unknown key, names the nearest known one.
+pub(super) fn from_yaml<T: Default + DeserializeOwned>(text: &str) -> Result<T, String> {
+    from_yaml_by(text, |text| serde_saphyr::from_str(text))
+}
+
+fn from_yaml_by<T: Default>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, serde_saphyr::Error>,
+) -> Result<T, String> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(T::default());
     }
+    read(text).map_err(|error| {
+        // Without the snippet: its lines may hold a password.
+        let message = without_values(&error.without_snippet().to_string());
+        match hint(&message) {
+            Some(known) => format!("{message}\nhint: did you mean `{known}`?"),
+            None => message,
+        }
+    })
 }
 
 /// Without the value that serde quotes when a text stands where something else

@@ -22,7 +22,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::tls::{ClientAuth, Curve, Suite, TlsServer, TlsVersion};
-use super::file::{ConfigError, refused};
+use super::file::{ConfigError, from_yaml};
 use super::{Secret, Span};
 
 /// What the file says. Left empty, as a file without any of it, the web end
@@ -98,10 +98,7 @@ impl WebFile {
 
     /// From YAML text; an empty one is the default.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.lines().all(|line| matches!(line.trim().bytes().next(), None | Some(b'#'))) {
-            return Ok(Self::default());
-        }
-        serde_saphyr::from_str(text).map_err(|error| refused(&error))
+        from_yaml(text)
     }
 
     /// The TLS that is spoken, if any is.
