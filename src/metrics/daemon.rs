@@ -54,6 +54,14 @@ pub(super) fn group(
     let (shard, shards) = telemetry.shards;
     group.add(Id::ShardOrdinal, u64::from(shard));
     group.add(Id::Shards, u64::from(shards.max(1)));
+    let reloads = [
+        (Id::ConfigGood, Id::ConfigTime, telemetry.config),
+        (Id::WebConfigGood, Id::WebConfigTime, telemetry.web_config),
+    ];
+    for (good, time, status) in reloads {
+        group.add(good, status.map(|status| status.good));
+        group.add(time, status.map(|status| status.last_success));
+    }
     let storage = &telemetry.storage;
     group.add(Id::StorageUp, storage.up);
     by_word(&mut group, Id::StorageFailures, &STORAGE_FAILURES, &telemetry.storage_failures);

@@ -148,6 +148,14 @@ pub struct StorageStatus {
     pub bytes: u64,
 }
 
+/// What became of a file that is read again while the daemon runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReloadStatus {
+    /// Whether it could be used when it was looked at last.
+    pub good: bool,
+    pub last_success: Timestamp,
+}
+
 /// All counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TelemetrySnapshot {
@@ -176,6 +184,10 @@ pub struct TelemetrySnapshot {
     pub names_overflowed: u64,
     /// By reason.
     pub series_dropped: BTreeMap<&'static str, u64>,
+    /// The configuration; `None` before the first.
+    pub config: Option<ReloadStatus>,
+    /// The file of `--web.config.file`; `None` where there is none.
+    pub web_config: Option<ReloadStatus>,
     pub storage: StorageStatus,
     /// By reason.
     pub storage_failures: BTreeMap<&'static str, u64>,

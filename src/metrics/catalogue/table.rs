@@ -392,6 +392,14 @@ catalogue! {
         "Which shard of the runs this daemon covers, from 0; 0 where it covers all of them";
     Shards, "spark_exporter_shards", "spark_exporter.shards", Gauge, Things("{shard}"), Daemon, [], 1, Stable,
         "How many shards divide the runs (--total-shards); 1 where this daemon covers all of them";
+    ConfigGood, "spark_exporter_config_last_reload_successful", "spark_exporter.config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
+        "1 when the configuration was taken when it was read last (at the start, by SIGHUP or /-/reload); 0: it was not, and the one before is in force";
+    ConfigTime, "spark_exporter_config_last_reload_success_timestamp_seconds", "spark_exporter.config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When the configuration was last taken, in seconds since the epoch";
+    WebConfigGood, "spark_exporter_web_config_last_reload_successful", "spark_exporter.web_config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
+        "1 when the file of --web.config.file and the certificates it names were taken when they last changed; 0: they were not, and those before are in force; absent without that flag";
+    WebConfigTime, "spark_exporter_web_config_last_reload_success_timestamp_seconds", "spark_exporter.web_config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When the file of --web.config.file and the certificates it names were last taken, in seconds since the epoch";
     StorageUp, "spark_exporter_storage_up", "spark_exporter.storage.up", Gauge, Things(""), Daemon, [], 1, Stable,
         "1 while the store can be read and written; series by name are left out otherwise";
     StorageFailures, "spark_exporter_storage_failures_total", "spark_exporter.storage.failures", Counter, Things("{failure}"), Daemon, ["reason"], 2, Stable,
