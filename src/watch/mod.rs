@@ -6,6 +6,7 @@
 //! of blocking threads. After each change the runs held are handed to the
 //! publisher, which the caller gave: it builds what is served.
 
+mod amend;
 mod driver;
 mod event_logs;
 mod history_server;
@@ -32,7 +33,9 @@ use tracing::info_span;
 
 pub use registry::{Held, Offer, Reading, Registry, Room};
 
+use self::amend::Waiting;
 use self::memory::Memory;
+use self::pods::Pods;
 use self::registry::locked;
 use crate::config::{Cluster, Config, ServerUrl};
 use crate::diagnose::{Diagnosis, diagnose};
@@ -71,6 +74,10 @@ pub struct Watcher {
     telemetry: Arc<Telemetry>,
     registry: Mutex<Registry>,
     memory: Memory,
+    /// What Kubernetes told.
+    pods: Pods,
+    /// Runs whose driver's pod has still to say how they ended.
+    waiting_runs: Waiting,
     changed: Notify,
     /// Permits for parsing a log.
     parsing: Semaphore,
@@ -110,8 +117,12 @@ impl Watcher {
             .collect();
         ThresholdsSet { thresholds }.emit(&telemetry);
         let sources = config.clusters.iter().map(count_sources).sum();
+        // How long after its end a run may still be read.
+        let late = config.retention.0.get().max(config.read.stale_after.get());
         let config = Arc::new(config);
         Arc::new(Self {
+            pods: Pods::new(config.limits.applications, late),
+            waiting_runs: Waiting::default(),
             memory: Memory::new(Arc::clone(&config), Arc::clone(&telemetry), open),
             config,
             telemetry,
@@ -168,6 +179,7 @@ impl Watcher {
             // runtime, and the next change tries again.
             let round = tokio::task::spawn_blocking(move || {
                 let _span = info_span!("publish").entered();
+                watcher.amend();
                 let more = watcher.remember();
                 publish(watcher.publication());
                 more
@@ -184,15 +196,20 @@ impl Watcher {
         tasks.shutdown().await;
         // What was read last is written, as far as that goes quickly; the
         // rest is read again at the next start.
-        let writing = tokio::task::spawn_blocking(move || self.remember());
+        let writing = tokio::task::spawn_blocking(move || {
+            self.amend();
+            self.end_waiting(true);
+            self.remember()
+        });
         let _ = tokio::time::timeout(LAST_WRITES, writing).await;
         Ok(())
     }
 
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
     /// may be parsed. `log`: the log it was read from, to its end.
-    fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
+    fn take_in(&self, mut application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
+        let version = self.learn(&mut application);
         let thresholds = self.config.thresholds_for(&application.name);
         let diagnosis =
             diagnose(&application, &thresholds).priced(&application, &self.config.prices);
@@ -220,8 +237,9 @@ impl Watcher {
             };
             self.registry().offer(reading, now, self.room())
         };
+        self.pods.was_applied(&application.id.cluster, &application.id.app_id, version);
         if let Some(run) = stored.filter(|_| offer != Offer::NoRoom) {
-            self.memory.remember(key, run);
+            self.settle_later(&application, key, run);
         }
         let run = application.id.to_string();
         if offer == Offer::New {

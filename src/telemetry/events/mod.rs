@@ -8,6 +8,7 @@
 
 mod logs;
 mod otlp;
+mod pods;
 mod runs;
 mod settings;
 mod sources;
@@ -16,6 +17,7 @@ mod web;
 
 pub use logs::*;
 pub use otlp::*;
+pub use pods::*;
 pub use runs::*;
 pub use settings::*;
 pub use sources::*;
