@@ -6,6 +6,8 @@
 mod common;
 
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::fake_spark::{Answer, FakeSpark};
@@ -189,7 +191,58 @@ async fn a_server_that_is_down_is_said_to_be_and_tried_again() {
     let errors = "spark_exporter_fetch_errors_total{endpoint=\"version\",kind=\"unreachable\"} ";
     assert!(value(&text, errors) >= Some(1.0), "{text}");
     ready(&address).await;
+    assert_eq!(check_ready(&[&address]).0, 0);
     assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
+    let (status, said) = check_ready(&[&address]);
+    assert!(status == 1 && said.contains("no answer"), "{said}");
+}
+
+/// The question of a health check: its exit status, and all it says.
+fn check_ready(arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
+    let output = command.arg("check-ready").args(arguments).output().unwrap();
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    (output.status.code().unwrap(), said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_health_check_says_what_it_met() {
+    let asks = AtomicUsize::new(0);
+    let server = FakeSpark::start(move |asked| match asked.target.as_str() {
+        "/under/a/path/-/ready"
+            if asked.header("authorization") == "Basic cHJvYmU6aHVudGVyMg==" =>
+        {
+            Answer::new(200, "text/plain", "Ready.\n")
+        }
+        "/under/a/path/-/ready" => Answer::new(401, "text/plain", "no"),
+        "/-/healthy" => Answer::new(200, "text/plain", "Healthy.\n"),
+        "/soon/-/ready" if asks.fetch_add(1, Ordering::Relaxed) > 0 => {
+            Answer::new(200, "text/plain", "Ready.\n")
+        }
+        _ => Answer::new(503, "text/plain", "Not ready: the first cycle.\n"),
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("client.yml");
+    let path = file.to_str().unwrap();
+    let guarded = server.url("/under/a/path");
+    std::fs::write(&file, "basic_auth: {username: probe, password: hunter2}\n").unwrap();
+    let (status, said) = check_ready(&[&guarded, "--http.config.file", path]);
+    assert_eq!((status, said), (0, format!("{guarded} is ready\n")));
+    std::fs::write(&file, "basic_auth: {username: probe, password: hunter3}\n").unwrap();
+    let (status, said) = check_ready(&[&guarded, "--http.config.file", path]);
+    assert!(status == 1 && said.contains("401") && !said.contains("hunter3"), "{said}");
+    let (status, said) = check_ready(&[&server.url("")]);
+    assert!(status == 1 && said.contains("503"), "{said}");
+    assert_eq!(check_ready(&[&server.url(""), "--healthy"]).0, 0);
+    let soon = server.url("/soon");
+    assert_eq!(check_ready(&[&soon, "--wait", "20s"]), (0, format!("{soon} is ready\n")));
+    std::fs::write(&file, "basic_auth: {username: probe, pasword: hunter2}\n").unwrap();
+    let (status, said) = check_ready(&[&guarded, "--http.config.file", path]);
+    assert!(status == 2 && said.contains("did you mean `password`?"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+    let (status, said) = check_ready(&["http://probe:hunter2@127.0.0.1:1"]);
+    assert!(status == 2 && !said.contains("hunter2"), "{said}");
 }
 
 /// A History Server that was there goes away: said at once, tried again.
@@ -395,4 +448,45 @@ async fn a_real_prometheus_answers_what_is_wrong() {
     assert_eq!(worst["metric"]["cause"], "hot_key");
     let saved: f64 = worst["value"][1].as_str().unwrap().parse().unwrap();
     assert!((1.0..40.0).contains(&saved), "{saved}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_health_check_can_ask_for_life_only_and_wait() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let server = FakeSpark::start(move |request| match request.target.as_str() {
+        "/-/healthy" if request.header("authorization") == "Basic cHJvYmU6aHVudGVyMg==" => {
+            Answer::new(200, "text/plain", "Healthy.\n")
+        }
+        "/-/ready" if asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 => {
+            Answer::new(200, "text/plain", "Ready.\n")
+        }
+        _ => Answer::new(503, "text/plain", "Not ready: the first cycle.\n"),
+    })
+    .await;
+    let url = server.url("");
+    // A proxy that nobody is behind: what is near is asked without it.
+    let waiting = Command::new(env!("CARGO_BIN_EXE_spark-exporter"))
+        .args(["check-ready", &url, "--wait", "10s"])
+        .envs([("http_proxy", "http://127.0.0.1:1"), ("HTTP_PROXY", "http://127.0.0.1:1")])
+        .output()
+        .unwrap();
+    assert!(waiting.status.success(), "{}", String::from_utf8_lossy(&waiting.stderr));
+
+    let folder = tempfile::tempdir().unwrap();
+    let (file, user, word) =
+        (folder.path().join("c.yml"), folder.path().join("u"), folder.path().join("p"));
+    std::fs::write(&user, "probe\n").unwrap();
+    std::fs::write(&word, "hunter2\n").unwrap();
+    let text = format!(
+        "basic_auth: {{username_file: {}, password_file: {}}}\n",
+        user.display(),
+        word.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let (status, said) = check_ready(&[&url, "--healthy", "--http.config.file", path]);
+    assert_eq!((status, said), (0, format!("{url} is healthy\n")));
+    std::fs::write(&file, "basic_auth: {username: probe, username_file: /u}\n").unwrap();
+    let (status, said) = check_ready(&[&url, "--healthy", "--http.config.file", path]);
+    assert!(status == 2 && said.contains("exclude each other"), "{said}");
 }

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod check_config;
+mod check_ready;
 mod compare;
 mod diagnose;
 mod otlp;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use check_ready::CheckReady;
 pub use compare::Compare;
 pub use diagnose::Diagnose;
 pub use serve::Serve;
@@ -24,7 +26,7 @@ pub enum Outcome {
     /// 0
     Good,
     /// 1: `diagnose` found something at or above `--fail-on`, `compare`
-    /// something that is new in B.
+    /// something that is new in B, `check-ready` a daemon that is not ready.
     Found,
     /// 2: something could not be read, or a store is not as it should be.
     Unread,
@@ -90,6 +92,9 @@ pub enum Command {
         #[arg(long = "app-name", value_name = "NAME", allow_hyphen_values = true)]
         app_names: Vec<String>,
     },
+    /// Ask a daemon whether it is ready: for health checks where there is no
+    /// shell and no curl
+    CheckReady(CheckReady),
 }
 
 /// Flags that every command takes.
@@ -148,6 +153,7 @@ impl Cli {
             Some(Command::Compare(compare)) => compare.run(),
             Some(Command::Store(store)) => store.run(),
             Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
+            Some(Command::CheckReady(check)) => check.run(),
         }
     }
 }

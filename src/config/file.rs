@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -171,17 +172,7 @@ impl Config {
     /// From YAML text; the message names line and column and, for an unknown
     /// key, the nearest known one. An empty file is the default.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-            return Ok(Self::default());
-        }
-        Self::read(text).map_err(|error| {
-            // Without the snippet: its lines may hold a password.
-            let message = without_values(&error.without_snippet().to_string());
-            match hint(&message) {
-                Some(known) => format!("{message}\nhint: did you mean `{known}`?"),
-                None => message,
-            }
-        })
+        from_yaml_by(text, Self::read)
     }
 
     fn read(text: &str) -> Result<Self, serde_saphyr::Error> {
@@ -231,6 +222,9 @@ impl Config {
                 .object_store
                 .validate()
                 .map_err(|why| format!("{what}: object_store: {why}"))?;
+            if let Some(kubernetes) = &cluster.kubernetes {
+                kubernetes.validate().map_err(|why| format!("{what}: kubernetes: {why}"))?;
+            }
             for location in &cluster.event_log_dirs {
                 if let Some(why) = location.unsupported() {
                     return Err(format!("{what}: event_log_dirs: {location}: {why}"));
@@ -284,6 +278,30 @@ impl Config {
     pub fn has_sources(&self) -> bool {
         !self.clusters.is_empty()
     }
+}
+
+/// A configuration from YAML text; an empty one is the default. The message
+/// names line and column, quotes no value (one may be a password) and, for an
+/// unknown key, names the nearest known one.
+pub(super) fn from_yaml<T: Default + DeserializeOwned>(text: &str) -> Result<T, String> {
+    from_yaml_by(text, |text| serde_saphyr::from_str(text))
+}
+
+fn from_yaml_by<T: Default>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, serde_saphyr::Error>,
+) -> Result<T, String> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(T::default());
+    }
+    read(text).map_err(|error| {
+        // Without the snippet: its lines may hold a password.
+        let message = without_values(&error.without_snippet().to_string());
+        match hint(&message) {
+            Some(known) => format!("{message}\nhint: did you mean `{known}`?"),
+            None => message,
+        }
+    })
 }
 
 /// Without the value that serde quotes when a text stands where something else

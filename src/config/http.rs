@@ -39,6 +39,9 @@ pub struct HttpConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct BasicAuth {
     pub username: String,
+    /// File with the name, instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub username_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// File with the password; a line end after it is left out.
@@ -111,6 +114,14 @@ const RESERVED_HEADERS: [&str; 11] = [
 ];
 
 impl HttpConfig {
+    /// From YAML text: what stands under `http_config` elsewhere, alone in a
+    /// file. The message quotes no value.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let config: Self = super::file::from_yaml(text)?;
+        config.validate()?;
+        Ok(config)
+    }
+
     /// What contradicts itself, named by its keys.
     pub fn validate(&self) -> Result<(), String> {
         if self.basic_auth.is_some() && self.authorization.is_some() {
@@ -133,6 +144,11 @@ impl BasicAuth {
     fn validate(&self) -> Result<(), String> {
         if self.username.contains(':') {
             return Err("basic_auth.username must not contain a colon".to_owned());
+        }
+        if !self.username.is_empty() && self.username_file.is_some() {
+            return Err("basic_auth.username and basic_auth.username_file exclude each other; \
+                        leave one out"
+                .to_owned());
         }
         if self.password.is_some() && self.password_file.is_some() {
             return Err("basic_auth.password and basic_auth.password_file exclude each other; \

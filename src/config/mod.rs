@@ -3,6 +3,7 @@
 mod file;
 mod http;
 mod kubernetes;
+mod label_selector;
 mod limits;
 mod location;
 mod names;

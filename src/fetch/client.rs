@@ -32,6 +32,8 @@ struct Inner {
     credentials: Credentials,
     tls: Tls,
     server_name: Option<String>,
+    /// Whether proxies of the environment are used.
+    proxies: bool,
     timeouts: Timeouts,
     limits: FetchLimits,
     client: Client,
@@ -60,13 +62,32 @@ impl HttpClient {
         timeouts: Timeouts,
         limits: FetchLimits,
     ) -> Result<Self, ClientError> {
+        Self::make(config, timeouts, limits, true)
+    }
+
+    /// The same, for what is near: proxies of the environment are passed by.
+    pub fn without_proxies(
+        config: &HttpConfig,
+        timeouts: Timeouts,
+        limits: FetchLimits,
+    ) -> Result<Self, ClientError> {
+        Self::make(config, timeouts, limits, false)
+    }
+
+    fn make(
+        config: &HttpConfig,
+        timeouts: Timeouts,
+        limits: FetchLimits,
+        proxies: bool,
+    ) -> Result<Self, ClientError> {
         let credentials = Credentials::of(config).map_err(ClientError)?;
         let tls = Tls::read(&config.tls_config)?;
-        let client = build(&tls, timeouts, limits, None)?;
+        let client = build(&tls, timeouts, limits, None, proxies)?;
         Ok(Self(Arc::new(Inner {
             credentials,
             tls,
             server_name: config.tls_config.server_name.clone(),
+            proxies,
             timeouts,
             limits,
             client,
@@ -106,6 +127,19 @@ impl HttpClient {
     {
         self.get(request, self.json(), |url, headers, body| {
             decode_json(url, headers, body, |body| decode::each(body, state, visit))
+        })
+        .await
+    }
+
+    /// A small text, whole; what is no UTF-8 in it becomes U+FFFD.
+    pub async fn get_text(&self, request: Request) -> Result<String, FetchError> {
+        let wanted = Wanted { accept: "text/plain", ..self.json() };
+        self.get(request, wanted, |url, _, body| {
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(body, &mut bytes).map_err(|error| {
+                FetchError::new(FetchErrorKind::Unreachable, url, error.to_string())
+            })?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
         })
         .await
     }
@@ -203,7 +237,7 @@ impl HttpClient {
         let client = match &self.0.server_name {
             Some(_) if url.scheme() == "https" => {
                 let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-                build(&self.0.tls, self.0.timeouts, self.0.limits, Some(host))?
+                build(&self.0.tls, self.0.timeouts, self.0.limits, Some(host), self.0.proxies)?
             }
             _ => self.0.client.clone(),
         };
@@ -320,6 +354,7 @@ fn build(
     timeouts: Timeouts,
     limits: FetchLimits,
     always_host: Option<String>,
+    proxies: bool,
 ) -> Result<Client, ClientError> {
     let mut builder = Client::builder()
         .user_agent(concat!("spark-exporter/", env!("CARGO_PKG_VERSION")))
@@ -332,6 +367,9 @@ fn build(
         .read_timeout(timeouts.idle)
         .timeout(timeouts.total)
         .pool_max_idle_per_host(limits.in_flight_per_server.max(1));
+    if !proxies {
+        builder = builder.no_proxy();
+    }
     if let Some(host) = always_host {
         // HTTP/2 would put the other name into `:authority`.
         builder = builder.dns_resolver(Arc::new(AlwaysHost(host))).http1_only();

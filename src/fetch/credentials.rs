@@ -17,8 +17,17 @@ enum Origin {
     File { key: String, path: PathBuf },
 }
 
+impl Origin {
+    async fn read(&self) -> Result<Secret, String> {
+        match self {
+            Self::Given(secret) => Ok(secret.clone()),
+            Self::File { key, path } => read(key, path).await,
+        }
+    }
+}
+
 enum Form {
-    Basic { username: String },
+    Basic { username: Origin },
     Scheme(String),
     Plain,
 }
@@ -39,7 +48,11 @@ impl Credentials {
                 Some(path) => file("basic_auth.password_file", path),
                 None => Origin::Given(basic.password.clone().unwrap_or_else(|| Secret::new(""))),
             };
-            secret.push((AUTHORIZATION, Form::Basic { username: basic.username.clone() }, origin));
+            let username = match &basic.username_file {
+                Some(path) => file("basic_auth.username_file", path),
+                None => Origin::Given(Secret::new(basic.username.as_str())),
+            };
+            secret.push((AUTHORIZATION, Form::Basic { username }, origin));
         }
         if let Some(authorization) = &config.authorization {
             let origin = match (&authorization.credentials, &authorization.credentials_file) {
@@ -79,13 +92,11 @@ impl Credentials {
     pub(crate) async fn apply(&self, request: RequestBuilder) -> Result<RequestBuilder, String> {
         let mut request = request.headers(self.fixed.clone());
         for (name, form, origin) in &self.secret {
-            let secret = match origin {
-                Origin::Given(secret) => secret.clone(),
-                Origin::File { key, path } => read(key, path).await?,
-            };
+            let secret = origin.read().await?;
             let text = match form {
                 Form::Basic { username } => {
-                    request = request.basic_auth(username, Some(secret.expose()));
+                    let username = username.read().await?;
+                    request = request.basic_auth(username.expose(), Some(secret.expose()));
                     continue;
                 }
                 Form::Scheme(scheme) => format!("{scheme} {}", secret.expose()),

@@ -11,9 +11,10 @@ use super::label::Text;
 use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
-    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES,
-    OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED, STORAGE_FAILURES, SUBMISSION_STATES, TelemetrySnapshot,
-    ThresholdSetting, WEB_FAILURES,
+    DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,
+    KUBERNETES_KINDS, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED,
+    SKIPPED, STORAGE_FAILURES, SUBMISSION_STATES, TelemetrySnapshot, ThresholdSetting,
+    WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -50,8 +51,8 @@ pub(super) fn group(
     group.add(Id::ApplicationsFinished, telemetry.applications_finished);
     group.add(Id::ApplicationsExpired, telemetry.applications_expired);
     group.add(Id::IdentityCollisions, telemetry.identity_collisions);
-    group.add(Id::KubernetesAmended, telemetry.kubernetes.amended);
-    group.add(Id::KubernetesForgotten, telemetry.kubernetes.forgotten);
+    group.add(Id::KubernetesAmended, telemetry.pod_facts.amended);
+    group.add(Id::KubernetesForgotten, telemetry.pod_facts.forgotten);
     submissions(&mut group, telemetry, limits);
     let storage = &telemetry.storage;
     group.add(Id::StorageUp, storage.up);
@@ -61,6 +62,7 @@ pub(super) fn group(
     group.add(Id::StorageNames, storage.names);
     group.add(Id::StorageBytes, storage.bytes);
     group.add(Id::StorageForgotten, telemetry.runs_forgotten);
+    kubernetes(&mut group, telemetry, limits);
     otlp(&mut group, telemetry);
     group.add(Id::NamesOverflowed, telemetry.names_overflowed);
     let mut all_dropped = telemetry.series_dropped.clone();
@@ -88,7 +90,7 @@ const MOST_SUBMISSIONS: usize = 100;
 fn submissions(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
     let mut counts: BTreeMap<(&str, &'static str), BTreeMap<&'static str, u64>> = BTreeMap::new();
     let mut looked_at = Vec::new();
-    for (id, status) in &telemetry.kubernetes.submissions {
+    for (id, status) in &telemetry.pod_facts.submissions {
         let of_operator = counts.entry((&id.cluster, id.operator)).or_default();
         *of_operator.entry(status.state).or_default() += 1;
         if !matches!(status.state, "running" | "succeeded") || status.attempts > 1 {
@@ -163,6 +165,43 @@ fn fetches(group: &mut Group, telemetry: &TelemetrySnapshot) {
     for ((endpoint, kind), count) in errors {
         let labels = Arc::new([Text::Static(endpoint), Text::Static(kind)]);
         group.with(Id::FetchErrors, Extra::Many(labels), count);
+    }
+}
+
+/// Of clusters that are watched; nothing where there is none.
+fn kubernetes(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
+    for (cluster, counts) in &telemetry.kubernetes {
+        let cluster = Text::clean(cluster, limits.label_length);
+        let labels = |word| Extra::Many(Arc::new([cluster.clone(), Text::Static(word)]));
+        for (kind, up) in &counts.up {
+            group.with(Id::KubernetesWatchUp, labels(kind), *up);
+        }
+        for (kind, objects) in &counts.objects {
+            group.with(Id::KubernetesObjects, labels(kind), *objects);
+        }
+        for (state, pods) in all_words(&DRIVER_STATES, &counts.drivers) {
+            group.with(Id::KubernetesDrivers, labels(state), pods);
+        }
+    }
+    for (cluster, totals) in &telemetry.kubernetes_totals {
+        let cluster = Text::clean(cluster, limits.label_length);
+        let alone = || Extra::Many(Arc::new([cluster.clone()]));
+        group.with(Id::KubernetesDriversFound, alone(), totals.drivers_found);
+        group.with(Id::KubernetesDriversSilenced, alone(), totals.drivers_silenced);
+        for (kind, lists) in all_words(&KUBERNETES_KINDS, &totals.lists) {
+            let labels = Arc::new([cluster.clone(), Text::Static(kind)]);
+            group.with(Id::KubernetesLists, Extra::Many(labels), lists);
+        }
+        let mut failures = totals.failures.clone();
+        for kind in KUBERNETES_KINDS {
+            for reason in KUBERNETES_FAILURES {
+                failures.entry((kind, reason)).or_default();
+            }
+        }
+        for ((kind, reason), count) in failures {
+            let labels = Arc::new([cluster.clone(), Text::Static(kind), Text::Static(reason)]);
+            group.with(Id::KubernetesFailures, Extra::Many(labels), count);
+        }
     }
 }
 

@@ -65,6 +65,31 @@ pub struct PlaceCounts {
     pub bytes: u64,
 }
 
+/// A Kubernetes cluster that is watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesCounts {
+    /// Of each kind that is watched and that the server has: whether it is
+    /// watched in every namespace asked for.
+    pub up: BTreeMap<&'static str, bool>,
+    /// Objects by kind.
+    pub objects: BTreeMap<&'static str, u64>,
+    /// Pods of drivers by state.
+    pub drivers: BTreeMap<&'static str, u64>,
+}
+
+/// What has happened in it since the daemon started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesTotals {
+    /// Lists that ended, by kind.
+    pub lists: BTreeMap<&'static str, u64>,
+    /// By (kind, reason).
+    pub failures: BTreeMap<(&'static str, &'static str), u64>,
+    /// Drivers that began to be asked.
+    pub drivers_found: u64,
+    /// Times a driver of a running pod fell silent.
+    pub drivers_silenced: u64,
+}
+
 /// Requests to one endpoint; failed ones included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchCounts {
@@ -175,7 +200,7 @@ pub struct TelemetrySnapshot {
     pub applications_finished: u64,
     pub applications_expired: u64,
     pub identity_collisions: u64,
-    pub kubernetes: PodFactCounts,
+    pub pod_facts: PodFactCounts,
     /// Runs whose name had no room: added up under `_other`.
     pub names_overflowed: u64,
     /// By reason.
@@ -187,6 +212,10 @@ pub struct TelemetrySnapshot {
     pub runs_forgotten: u64,
     /// By signal, those that are sent.
     pub otlp: BTreeMap<&'static str, OtlpCounts>,
+    /// By cluster, those that are watched.
+    pub kubernetes: BTreeMap<String, KubernetesCounts>,
+    /// The same clusters.
+    pub kubernetes_totals: BTreeMap<String, KubernetesTotals>,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.

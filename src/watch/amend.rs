@@ -48,7 +48,7 @@ impl Watcher {
         if let Some(kubernetes) = &mut application.kubernetes {
             kubernetes.known_from_start = known.unwrap_or(true);
         }
-        if is_watched(&self.config, application)
+        if is_watched(&self.config(), application)
             && application.end.is_some()
             && let Some(record) = self.memory.find(&RunKey::of(application))
         {
@@ -66,7 +66,7 @@ impl Watcher {
         if let Some((_, known)) = known {
             run.record.log = run.record.log.take().or(known.record.log);
         }
-        let waits = is_still_to_speak(&self.config, application) && until > Instant::now();
+        let waits = is_still_to_speak(&self.config(), application) && until > Instant::now();
         if waits && waiting.len() < MOST_WAITING {
             waiting.insert(key, (until, run));
         } else {
@@ -144,10 +144,11 @@ impl Watcher {
     /// What is held of a run lacks its tasks one by one: what rests on them is
     /// kept as it was found, and only what the facts changed is found anew.
     fn judge_anew(&self, held: &Held, application: &Application) -> Diagnosis {
-        let thresholds = self.config.thresholds_for(&application.name);
+        let config = self.config();
+        let thresholds = config.thresholds_for(&application.name);
         let after = diagnose(application, &thresholds);
         if application.source != Source::EventLog {
-            let after = after.priced(application, &self.config.prices);
+            let after = after.priced(application, &config.prices);
             // It comes from other runs.
             let of_others = |one: &&Finding| one.rule == Rule::Regression;
             return match held.diagnosis.findings.iter().find(of_others) {

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
 use self::history::{History, is_many_jobs};
+use super::live::Live;
 use super::registry::{Registry, locked};
 use crate::config::{Config, Within};
 use crate::metrics::NameView;
@@ -52,7 +53,7 @@ type Open = dyn Fn() -> Result<Store, StoreError> + Send + Sync;
 /// See the module.
 pub(super) struct Memory {
     open: Box<Open>,
-    config: Arc<Config>,
+    live: Live,
     telemetry: Arc<Telemetry>,
     inner: Mutex<Inner>,
     /// Held while it is opened, which may take long.
@@ -113,13 +114,13 @@ impl Memory {
     /// The store is opened by the first [`Memory::work`] or
     /// [`Memory::find`], and again after each trouble.
     pub(super) fn new(
-        config: Arc<Config>,
+        live: Live,
         telemetry: Arc<Telemetry>,
         open: impl Fn() -> Result<Store, StoreError> + Send + Sync + 'static,
     ) -> Self {
         Self {
             open: Box::new(open),
-            config,
+            live,
             telemetry,
             inner: Mutex::default(),
             opening: Mutex::default(),
@@ -127,6 +128,10 @@ impl Memory {
             sent_order: Mutex::default(),
             clock: Clock { started: Timestamp::now(), since: Instant::now() },
         }
+    }
+
+    fn config(&self) -> Arc<Config> {
+        self.live.get()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -187,7 +192,7 @@ impl Memory {
 
     /// Whether the series of a run read then are gone by now.
     pub(super) fn is_over(&self, read_at_ms: i64, now: Timestamp) -> bool {
-        let retention = self.config.retention.0.get().as_millis();
+        let retention = self.config().retention.0.get().as_millis();
         now.as_millisecond().saturating_sub(read_at_ms)
             >= i64::try_from(retention).unwrap_or(i64::MAX)
     }
@@ -212,7 +217,8 @@ impl Memory {
         match opened {
             Ok((size, store)) => {
                 let store = Arc::new(store);
-                let storage = &self.config.storage;
+                let config = self.config();
+                let storage = &config.storage;
                 let lasts = storage.path.is_some() || storage.url.is_some();
                 let place = lasts.then(|| store.backend().about());
                 StorageOpened { place, runs: size.runs, names: size.names }.emit(&self.telemetry);
@@ -315,7 +321,7 @@ impl Memory {
 
     /// Where a new run had no room under its own name.
     fn tell_overflow(&self, store: &Store, key: &RunKey, name: &NameKey) -> Result<(), StoreError> {
-        let limit = self.config.limits.app_names;
+        let limit = self.config().limits.app_names;
         let is_full = {
             let inner = self.inner();
             inner.totals.len() >= limit && !inner.totals.contains_key(name)
@@ -381,16 +387,17 @@ impl Memory {
             inner.refreshed = Some(Instant::now());
         }
         let running = locked(registry).running_names();
+        let config = self.config();
         let clusters: Vec<&str> =
-            self.config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-        let expected = self.config.names.expected_names(&clusters);
+            config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+        let expected = config.names.expected_names(&clusters);
         let expected =
             expected.into_iter().map(|(cluster, app_name)| NameKey { cluster, app_name });
         let mut inner = self.inner();
         let now_ms = self.clock.now().as_millisecond();
         let mut unstored = BTreeMap::new();
         for name in running.into_iter().chain(expected) {
-            let room = inner.totals.len() + unstored.len() < self.config.limits.app_names;
+            let room = inner.totals.len() + unstored.len() < config.limits.app_names;
             if room && !inner.totals.contains_key(&name) {
                 let since = inner.unstored.get(&name).copied().unwrap_or(now_ms);
                 unstored.insert(name, since);
@@ -408,7 +415,8 @@ impl Memory {
             return Vec::new();
         }
         let now_ms = self.clock.now().as_millisecond();
-        let prices = &self.config.prices;
+        let config = self.config();
+        let prices = &config.prices;
         let currency: Option<Arc<str>> =
             prices.are_given().then(|| prices.currency.as_str().into());
         let view = |name: &NameKey, totals: &Totals| {
@@ -416,7 +424,7 @@ impl Memory {
             let said = if is_many_jobs(name) {
                 Some(Within::Never)
             } else {
-                self.config.names.expected_within(&name.cluster, &name.app_name)
+                config.names.expected_within(&name.cluster, &name.app_name)
             };
             NameView {
                 name: name.clone(),

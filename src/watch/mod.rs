@@ -1,7 +1,7 @@
 //! The daemon: asks each source in its turn, politely, and keeps what they
 //! show in one [`Registry`].
 //!
-//! One task a source (`driver`, `history_server`, `event_logs`), each with its
+//! One task a source (`driver`, `history_server`, `event_logs`, `kubernetes`), each with its
 //! own schedule and back-off; parsing and diagnosing run on a bounded number
 //! of blocking threads. After each change the runs held are handed to the
 //! publisher, which the caller gave: it builds what is served.
@@ -10,36 +10,40 @@ mod amend;
 mod driver;
 mod event_logs;
 mod history_server;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
+mod live;
 mod memory;
 mod pods;
 mod registry;
 mod schedule;
 mod source;
+mod sources;
 
 #[cfg(test)]
 mod property_tests;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info_span;
 
 pub use registry::{Held, Offer, Reading, Registry, Room};
+pub use sources::Applied;
 
 use self::amend::Waiting;
+use self::live::Live;
 use self::memory::Memory;
 use self::pods::Pods;
 use self::registry::locked;
-use crate::config::{Cluster, Config, ServerUrl};
+use self::sources::Sources;
+use crate::config::Config;
 use crate::diagnose::{Diagnosis, diagnose};
-use crate::fetch::files::{Access, Files, open_place};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
 use crate::model::{Application, State};
@@ -70,7 +74,7 @@ pub struct Publication {
 
 /// All sources and the runs they showed.
 pub struct Watcher {
-    config: Arc<Config>,
+    live: Live,
     telemetry: Arc<Telemetry>,
     registry: Mutex<Registry>,
     memory: Memory,
@@ -86,18 +90,9 @@ pub struct Watcher {
     /// Where downloads lie, and permits for them.
     spool: Spool,
     spools: Semaphore,
+    sources: tokio::sync::Mutex<Sources>,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
-}
-
-/// A source and what belongs to its cluster.
-#[derive(Debug, Clone)]
-enum Source {
-    /// Found out by asking.
-    Url(ServerUrl),
-    Driver(ServerUrl),
-    HistoryServer(ServerUrl),
-    EventLogs(Arc<dyn Files>),
 }
 
 impl Watcher {
@@ -111,20 +106,16 @@ impl Watcher {
         let following = Arc::new(Semaphore::new(config.limits.followed_logs));
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
-        let thresholds = config.thresholds.numbers().into_iter();
-        let thresholds = thresholds
-            .map(|(rule, threshold, value)| ThresholdSetting { rule, threshold, value })
-            .collect();
-        ThresholdsSet { thresholds }.emit(&telemetry);
-        let sources = config.clusters.iter().map(count_sources).sum();
+        thresholds_set(&config).emit(&telemetry);
         // How long after its end a run may still be read.
         let late = config.retention.0.get().max(config.read.stale_after.get());
-        let config = Arc::new(config);
+        let pods = Pods::new(config.limits.applications, late);
+        let live = Live::new(config);
         Arc::new(Self {
-            pods: Pods::new(config.limits.applications, late),
+            pods,
             waiting_runs: Waiting::default(),
-            memory: Memory::new(Arc::clone(&config), Arc::clone(&telemetry), open),
-            config,
+            memory: Memory::new(live.clone(), Arc::clone(&telemetry), open),
+            live,
             telemetry,
             registry: Mutex::default(),
             changed: Notify::new(),
@@ -132,8 +123,14 @@ impl Watcher {
             following,
             spool,
             spools,
-            waiting: AtomicUsize::new(sources),
+            sources: tokio::sync::Mutex::new(Sources::new()),
+            waiting: AtomicUsize::new(0),
         })
+    }
+
+    /// The configuration in force now.
+    fn config(&self) -> Arc<Config> {
+        self.live.get()
     }
 
     /// Watches until `stop`, handing every change to `publish` (called from a
@@ -147,29 +144,10 @@ impl Watcher {
         stop: CancellationToken,
         publish: impl Fn(Publication) + Send + Sync + 'static,
     ) -> Result<(), ClientError> {
-        let mut tasks = JoinSet::new();
-        for cluster in &self.config.clusters {
-            let clients = source::Clients::new(cluster, &self.config)?;
-            let cluster_name: Arc<str> = cluster.name.as_str().into();
-            let access = Access::of(cluster, &self.config.limits, Handle::current());
-            for source in sources(cluster, &access) {
-                let source = source?;
-                let place = source::Place {
-                    watcher: Arc::clone(&self),
-                    cluster: Arc::clone(&cluster_name),
-                    clients: clients.clone(),
-                    stop: stop.clone(),
-                    told: AtomicBool::new(false),
-                };
-                tasks.spawn(async move {
-                    match source {
-                        Source::Url(url) => source::find_out(place, url).await,
-                        Source::Driver(url) => driver::watch(place, url).await,
-                        Source::HistoryServer(url) => history_server::watch(place, url).await,
-                        Source::EventLogs(files) => event_logs::watch(place, files).await,
-                    }
-                });
-            }
+        {
+            let mut sources = self.sources.lock().await;
+            let prepared = sources.prepare(&self.config())?;
+            sources.apply(&self, prepared);
         }
         let publish = Arc::new(publish);
         while !stop.is_cancelled() {
@@ -193,7 +171,7 @@ impl Watcher {
                 () = self.changed.notified() => tokio::time::sleep(PUBLISH_EVERY).await,
             }
         }
-        tasks.shutdown().await;
+        self.sources.lock().await.shutdown().await;
         // What was read last is written, as far as that goes quickly; the
         // rest is read again at the next start.
         let writing = tokio::task::spawn_blocking(move || {
@@ -205,16 +183,33 @@ impl Watcher {
         Ok(())
     }
 
+    /// Goes by another configuration from now on: its sources, and whatever
+    /// is read, judged or forgotten next. Nothing that is held is lost.
+    ///
+    /// # Errors
+    /// As [`Watcher::run`] has them; the configuration before stays in force.
+    pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Applied, ClientError> {
+        let mut sources = self.sources.lock().await;
+        let prepared = sources.prepare(&config)?;
+        let config = Arc::new(config);
+        self.live.put(Arc::clone(&config));
+        thresholds_set(&config).emit(&self.telemetry);
+        let applied = sources.apply(self, prepared);
+        drop(sources);
+        self.changed.notify_one();
+        Ok(applied)
+    }
+
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
     /// may be parsed. `log`: the log it was read from, to its end.
     fn take_in(&self, mut application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
         let version = self.learn(&mut application);
-        let thresholds = self.config.thresholds_for(&application.name);
-        let diagnosis =
-            diagnose(&application, &thresholds).priced(&application, &self.config.prices);
+        let config = self.config();
+        let thresholds = config.thresholds_for(&application.name);
+        let diagnosis = diagnose(&application, &thresholds).priced(&application, &config.prices);
         let diagnosis = Arc::new(diagnosis);
-        let name = app_name(&application.name, &self.config.names, &self.config.limits);
+        let name = app_name(&application.name, &config.names, &config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
         let stored = finished.then(|| Self::stored(&application, &diagnosis, &name, log));
@@ -282,8 +277,8 @@ impl Watcher {
     }
 
     fn room(&self) -> Room {
-        let retention = self.config.retention.0.get();
-        Room { runs: self.config.limits.applications, retention }
+        let config = self.config();
+        Room { runs: config.limits.applications, retention: config.retention.0.get() }
     }
 
     fn tell_collisions(&self, application: &Application) {
@@ -300,7 +295,7 @@ impl Watcher {
 
     fn expire(&self) {
         let mut registry = self.registry();
-        let expired = registry.expire(Timestamp::now(), self.config.retention.0.get());
+        let expired = registry.expire(Timestamp::now(), self.config().retention.0.get());
         let count = registry.len() as u64;
         drop(registry);
         for run in expired {
@@ -332,6 +327,11 @@ impl Watcher {
         locked(&self.registry)
     }
 
+    /// A source whose first cycle is waited for.
+    fn source_begins(&self) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+    }
+
     fn first_cycle_ended(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
@@ -355,29 +355,16 @@ impl Deliveries for Watcher {
     }
 }
 
+fn thresholds_set(config: &Config) -> ThresholdsSet {
+    let thresholds = config.thresholds.numbers().into_iter();
+    let setting = |(rule, threshold, value)| ThresholdSetting { rule, threshold, value };
+    ThresholdsSet { thresholds: thresholds.map(setting).collect() }
+}
+
 /// Without what only diagnosing needs: task spans are most of a run's memory.
 fn slim(mut application: Application) -> Application {
     for stage in &mut application.stages {
         stage.timeline = None;
     }
     application
-}
-
-fn count_sources(cluster: &Cluster) -> usize {
-    let servers = [&cluster.urls, &cluster.drivers, &cluster.history_servers];
-    servers.iter().map(|urls| urls.len()).sum::<usize>() + cluster.event_log_dirs.len()
-}
-
-fn sources<'a>(
-    cluster: &'a Cluster,
-    access: &'a Access,
-) -> impl Iterator<Item = Result<Source, ClientError>> + 'a {
-    let urls = cluster.urls.iter().cloned().map(Source::Url);
-    let drivers = cluster.drivers.iter().cloned().map(Source::Driver);
-    let servers = cluster.history_servers.iter().cloned().map(Source::HistoryServer);
-    let logs = cluster.event_log_dirs.iter().map(|location| {
-        let files = open_place(location, access);
-        files.map(|files| Source::EventLogs(files.into())).map_err(ClientError::from)
-    });
-    urls.chain(drivers).chain(servers).map(Ok).chain(logs)
 }

@@ -19,7 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Watcher;
-use crate::model::{DriverPod, ExecutorPod, KubernetesFacts, Pod, PodName, Submission};
+use crate::model::{
+    DriverPod, ExecutorPod, KubernetesFacts, Pod, PodName, Submission, SubmissionState,
+};
 use crate::telemetry::events::{PodFactsForgotten, SubmissionTold};
 use crate::telemetry::{SubmissionId, SubmissionStatus};
 
@@ -268,10 +270,19 @@ impl Watcher {
         let Some(app_id) = submission.app_id.as_deref().filter(|id| !id.is_empty()) else { return };
         let mut inner = self.pods.inner();
         let told = self.pods.tell(&mut inner, cluster, app_id, |facts| {
-            if facts.submission.as_deref() == Some(submission) {
+            let known = facts.submission.as_deref();
+            // How an attempt ended stays, whatever its resource goes on to do.
+            let was_over = known.is_some_and(|known| is_over(known.state));
+            if known == Some(submission)
+                || (was_over && !is_over(submission.state) && !submission.deleted)
+            {
                 return false;
             }
-            facts.submission = Some(Arc::new(submission.clone()));
+            let mut submission = submission.clone();
+            if let Some(known) = known.filter(|_| was_over && !is_over(submission.state)) {
+                submission = Submission { deleted: true, ..known.clone() };
+            }
+            facts.submission = Some(Arc::new(submission));
             true
         });
         drop(inner);
@@ -284,6 +295,10 @@ impl Watcher {
             self.changed.notify_one();
         }
     }
+}
+
+fn is_over(state: SubmissionState) -> bool {
+    matches!(state, SubmissionState::Succeeded | SubmissionState::Failed)
 }
 
 fn put_driver(facts: &mut KubernetesFacts, pod: &DriverPod) -> bool {

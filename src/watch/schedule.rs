@@ -10,6 +10,7 @@ const LONGEST: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
     interval: Duration,
+    longest: Duration,
     failures: u32,
     /// Of a small generator: jitter needs no better randomness.
     state: u64,
@@ -17,14 +18,26 @@ pub(super) struct Pace {
 
 impl Pace {
     /// `seed` tells sources apart, so that they do not march in step.
-    pub(super) fn new(interval: Duration, seed: &str) -> Self {
+    pub(super) fn new(seed: &str) -> Self {
         let state = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        Self { interval, failures: 0, state: state | 1 }
+        Self { interval: Duration::ZERO, longest: LONGEST, failures: 0, state: state | 1 }
     }
 
-    pub(super) fn failures(&self) -> u32 {
+    /// Waits no longer than this after failures, unless its interval is.
+    #[cfg(feature = "kubernetes")]
+    pub(super) fn at_most(self, longest: Duration) -> Self {
+        Self { longest, ..self }
+    }
+
+    /// From now on; to be set before the first wait.
+    pub(super) fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
+    }
+
+    #[cfg(test)]
+    fn failures(&self) -> u32 {
         self.failures
     }
 
@@ -40,7 +53,7 @@ impl Pace {
     pub(super) fn after_failure(&mut self, retry_after: Option<Duration>) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let doubled = self.interval.saturating_mul(1 << (self.failures - 1).min(10));
-        let wait = self.jittered(doubled.min(LONGEST.max(self.interval)), 0.2);
+        let wait = self.jittered(doubled.min(self.longest.max(self.interval)), 0.2);
         // A server that says "in a week" is asked again in an hour.
         wait.max(retry_after.unwrap_or_default().min(Duration::from_hours(1)))
     }
@@ -60,7 +73,13 @@ mod tests {
     use super::*;
 
     fn pace() -> Pace {
-        Pace::new(Duration::from_secs(10), "http://driver:4040")
+        pace_of("http://driver:4040")
+    }
+
+    fn pace_of(seed: &str) -> Pace {
+        let mut pace = Pace::new(seed);
+        pace.set_interval(Duration::from_secs(10));
+        pace
     }
 
     #[test]
@@ -86,8 +105,8 @@ mod tests {
 
     #[test]
     fn sources_do_not_march_in_step() {
-        let mut one = Pace::new(Duration::from_secs(10), "a");
-        let mut other = Pace::new(Duration::from_secs(10), "b");
+        let mut one = pace_of("a");
+        let mut other = pace_of("b");
         assert_ne!(one.after_success(), other.after_success());
     }
 }

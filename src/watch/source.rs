@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
@@ -25,12 +26,45 @@ use crate::telemetry::{TargetId, Telemetry};
 const HURRY: Duration = Duration::from_millis(100);
 
 /// The HTTP clients of one cluster: same settings, different patience.
-#[derive(Clone)]
 pub(super) struct Clients {
     pub(super) driver: HttpClient,
     pub(super) history_server: HttpClient,
     /// What was told of each client's requests so far.
-    told: Arc<Mutex<[BTreeMap<&'static str, EndpointCounts>; 2]>>,
+    told: Mutex<[BTreeMap<&'static str, EndpointCounts>; 2]>,
+}
+
+/// The clients by which the sources of a cluster are reached now.
+pub(super) struct Reached {
+    now: ArcSwap<Clients>,
+    /// Those of before a reload, as long as requests of theirs are under way.
+    before: Mutex<Vec<Arc<Clients>>>,
+}
+
+impl Reached {
+    pub(super) fn by(clients: Clients) -> Self {
+        Self { now: ArcSwap::from_pointee(clients), before: Mutex::default() }
+    }
+
+    /// Whatever begins from now on is done by these.
+    pub(super) fn change(&self, clients: Clients) {
+        let before = self.now.swap(Arc::new(clients));
+        self.before().push(before);
+    }
+
+    fn before(&self) -> MutexGuard<'_, Vec<Arc<Clients>>> {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was asked since this was last called, by endpoint.
+    fn counted(&self) -> Vec<RequestsCounted> {
+        let mut events = self.now.load().counted();
+        self.before().retain(|clients| {
+            let over = Arc::strong_count(clients) == 1;
+            events.extend(clients.counted());
+            !over
+        });
+        events
+    }
 }
 
 impl Clients {
@@ -48,7 +82,7 @@ impl Clients {
                 Timeouts::HISTORY_SERVER,
                 intervals.history_server_timeout.get(),
             )?,
-            told: Arc::default(),
+            told: Mutex::default(),
         })
     }
 
@@ -120,6 +154,17 @@ impl Cycle {
     }
 }
 
+#[cfg(feature = "kubernetes")]
+impl Failure {
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         Self { message: error.to_string(), retry_after: error.retry_after }
@@ -136,8 +181,11 @@ impl From<String> for Failure {
 pub(super) struct Place {
     pub(super) watcher: Arc<Watcher>,
     pub(super) cluster: Arc<str>,
-    pub(super) clients: Clients,
+    pub(super) reached: Arc<Reached>,
+    /// Cancelled when this source is to end.
     pub(super) stop: CancellationToken,
+    /// Cancelled when the whole daemon ends.
+    pub(super) daemon: CancellationToken,
     /// Whether its first cycle has ended and was told.
     pub(super) told: AtomicBool,
 }
@@ -145,6 +193,17 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn telemetry(&self) -> &Telemetry {
         &self.watcher.telemetry
+    }
+
+    /// The clients to ask with in this cycle.
+    pub(super) fn clients(&self) -> Arc<Clients> {
+        self.reached.now.load_full()
+    }
+
+    /// Whether the daemon goes on without this source: it was taken out of
+    /// the configuration.
+    pub(super) fn is_removed(&self) -> bool {
+        self.stop.is_cancelled() && !self.daemon.is_cancelled()
     }
 
     /// The name under which a source has its gauges.
@@ -186,10 +245,15 @@ impl Place {
         }
         .emit(self.telemetry());
         self.count_requests();
+        self.first_cycle_ended();
+        self.wait(wait).await
+    }
+
+    /// Told once: the daemon is a step readier.
+    pub(super) fn first_cycle_ended(&self) {
         if !self.told.swap(true, Ordering::AcqRel) {
             self.watcher.first_cycle_ended();
         }
-        self.wait(wait).await
     }
 
     /// Sleeps, unless the daemon stops first.
@@ -210,10 +274,17 @@ impl Place {
 
     /// Counts what was asked of servers since the last time, for whichever
     /// source of the cluster: they share their clients.
-    fn count_requests(&self) {
-        for event in self.clients.counted() {
+    pub(super) fn count_requests(&self) {
+        for event in self.reached.counted() {
             event.emit(self.telemetry());
         }
+    }
+}
+
+/// A source that ends before its first cycle did is not waited for.
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.first_cycle_ended();
     }
 }
 
@@ -234,10 +305,11 @@ pub(super) async fn blocking<T: Send + 'static>(
 /// Asks a URL what it is until it says so, then watches it as that.
 pub(super) async fn find_out(place: Place, url: ServerUrl) {
     let target = place.target(&url);
-    let mut pace = Pace::new(place.watcher.config.intervals.driver.get(), &target.target);
+    let mut pace = Pace::new(&target.target);
     loop {
+        pace.set_interval(place.watcher.config().intervals.driver.get());
         let mut cycle = Cycle::start();
-        match discover::probe(&place.clients.driver, &url).await {
+        match discover::probe(&place.clients().driver, &url).await {
             Ok(endpoint) => {
                 SourceProbed {
                     target,

@@ -6,6 +6,7 @@
 
 pub(crate) mod agree;
 pub(crate) mod fake_spark;
+pub(crate) mod kubernetes;
 pub(crate) mod places;
 pub(crate) mod poll_budget;
 pub(crate) mod promql;

@@ -284,18 +284,20 @@ fn dashboards(folder: &Path) -> BTreeSet<PathBuf> {
 fn the_image_is_built_of_what_it_is_given() {
     let build = &compose()["services"]["spark-exporter"]["build"];
     assert_eq!(Path::new(string(&build["context"])), root());
-    let dockerfile = root().join(string(&build["dockerfile"]));
+    let dockerfile = root().join(build["dockerfile"].as_str().unwrap_or("Dockerfile"));
     succeeds(Command::new(part(&["compose-tools"]).join("bin/hadolint")).arg(&dockerfile));
 
-    // The context holds only what the .dockerignore beside it lets through, and
+    // The context holds only what .dockerignore lets through, and
     // all that the Dockerfile copies; with that much, cargo accepts the package.
     let context = tempfile::tempdir().unwrap();
-    let ignore = std::fs::read_to_string(dockerfile.with_extension("dockerignore")).unwrap();
+    let ignore = std::fs::read_to_string(root().join(".dockerignore")).unwrap();
     let mut rules = ignore.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     assert_eq!(rules.next(), Some("*"));
     for kept in rules {
         let kept = kept.strip_prefix('!').unwrap();
-        succeeds(Command::new("cp").arg("-R").arg(root().join(kept)).arg(context.path()));
+        let place = context.path().join(kept);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        succeeds(Command::new("cp").arg("-R").arg(root().join(kept)).arg(&place));
     }
     for line in std::fs::read_to_string(&dockerfile).unwrap().lines() {
         let Some(copied) = line.strip_prefix("COPY ").filter(|copied| !copied.starts_with("--"))

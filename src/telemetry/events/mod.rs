@@ -6,6 +6,7 @@
 //! Texts must be clean of secrets before they come here: URLs without user
 //! information or query, messages without header values.
 
+mod kubernetes;
 mod logs;
 mod otlp;
 mod pods;
@@ -15,6 +16,7 @@ mod sources;
 mod storage;
 mod web;
 
+pub use kubernetes::*;
 pub use logs::*;
 pub use otlp::*;
 pub use pods::*;

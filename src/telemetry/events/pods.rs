@@ -18,7 +18,7 @@ impl ApplicationAmended {
     pub fn emit(self, telemetry: &Telemetry) {
         let Self { run, before, state } = self;
         debug!(run, before, state, "Kubernetes told more of an application");
-        telemetry.counters().kubernetes.amended += 1;
+        telemetry.counters().pod_facts.amended += 1;
     }
 }
 
@@ -36,7 +36,7 @@ impl PodFactsForgotten {
             return;
         }
         warn!(count, "what Kubernetes told of runs was forgotten: there is no room for more");
-        telemetry.counters().kubernetes.forgotten += count;
+        telemetry.counters().pod_facts.forgotten += count;
     }
 }
 
@@ -52,17 +52,17 @@ impl SubmissionTold {
     pub fn emit(self, telemetry: &Telemetry) {
         let Self { id, status } = self;
         let mut counters = telemetry.counters();
-        let kubernetes = &mut counters.kubernetes;
-        let before = kubernetes.submissions.get(&id).copied();
+        let facts = &mut counters.pod_facts;
+        let before = facts.submissions.get(&id).copied();
         let Some(status) = status else {
-            kubernetes.submissions.remove(&id);
+            facts.submissions.remove(&id);
             return;
         };
-        if before.is_none() && kubernetes.submissions.len() >= MAX_SUBMISSIONS {
-            kubernetes.forgotten += 1;
+        if before.is_none() && facts.submissions.len() >= MAX_SUBMISSIONS {
+            facts.forgotten += 1;
             return;
         }
-        kubernetes.submissions.insert(id.clone(), status);
+        facts.submissions.insert(id.clone(), status);
         drop(counters);
         if before.map(|before| before.state) == Some(status.state) {
             return;

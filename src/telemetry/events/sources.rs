@@ -32,6 +32,22 @@ impl SourceProbed {
     }
 }
 
+/// A source is not watched any more: the configuration does not name it, or
+/// it is gone for good. It has no gauges from now on.
+#[derive(Debug)]
+pub struct SourceRemoved {
+    pub target: TargetId,
+}
+
+impl SourceRemoved {
+    pub fn emit(self, telemetry: &Telemetry) {
+        info!(cluster = self.target.cluster, target = self.target.target, "source removed");
+        let mut counters = telemetry.counters();
+        counters.targets.remove(&self.target);
+        counters.skipped.remove(&self.target);
+    }
+}
+
 /// A whole source gave no answer in this cycle. Logged as a warning when it
 /// goes away and quietly while it stays away: its gauge says so all the time.
 #[derive(Debug)]

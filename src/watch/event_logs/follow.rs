@@ -64,7 +64,7 @@ impl Followed {
     pub(super) fn begin(watcher: &Arc<Watcher>, cluster: &str, seen: u64) -> Option<Self> {
         let place = Arc::clone(&watcher.following).try_acquire_owned().ok()?;
         Some(Self {
-            follower: Follower::new(cluster, &watcher.config.limits),
+            follower: Follower::new(cluster, &watcher.config().limits),
             listed: None,
             changed: SystemTime::UNIX_EPOCH,
             seen,

@@ -21,6 +21,7 @@ use self::follow::{Fate, Followed, Step};
 use self::plan::{Known, Plan, Policy};
 use super::schedule::Pace;
 use super::source::{Cycle, Place, blocking, cycle_span};
+use super::sources::Opened;
 use super::{Offer, Watcher};
 use crate::eventlog::{self, LogFiles, ReadOptions, ReadStatistics};
 use crate::fetch::files::Files;
@@ -34,14 +35,17 @@ use crate::telemetry::events::{LogFailed, LogRead, LogsListed, SourceProbed};
 const READING_TO_LISTING: u32 = 4;
 
 /// Watches a place until told to stop.
-pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
-    let source = Source { target: place.target(&files.display("")), place, files };
-    let interval = source.place.watcher.config.intervals.event_log_dir.get();
-    let mut pace = Pace::new(interval, &source.target.target);
+pub(super) async fn watch(place: Place, opened: Arc<Opened>) {
+    let files = opened.load().as_ref().clone();
+    let mut source = Source { target: place.target(&files.display("")), place, files };
+    let mut pace = Pace::new(&source.target.target);
     let mut known = Known::default();
     let mut probed = false;
     let mut generation = None;
     loop {
+        source.files = opened.load().as_ref().clone();
+        let interval = source.place.watcher.config().intervals.event_log_dir.get();
+        pace.set_interval(interval);
         let mut cycle = Cycle::start();
         let span = cycle_span(&source.target);
         match source.list().instrument(span.clone()).await {
@@ -70,7 +74,12 @@ pub(super) async fn watch(place: Place, files: Arc<dyn Files>) {
             }
         }
         if source.place.end_cycle(&source.target, &mut pace, cycle).await.is_break() {
-            return;
+            break;
+        }
+    }
+    if source.place.is_removed() {
+        for (_, left) in known.followed.drain() {
+            left.leave(&source.place.watcher, State::Unknown);
         }
     }
 }
@@ -122,7 +131,7 @@ impl Source {
     }
 
     fn policy(&self) -> Policy {
-        let read = &self.place.watcher.config.read;
+        let read = self.place.watcher.config().read.clone();
         Policy {
             now: SystemTime::now(),
             lookback: read.lookback.map(crate::config::Span::get),
@@ -180,7 +189,7 @@ impl Source {
                 let step = self.step(log.clone(), fate, followed, policy.clone()).await;
                 (key, log, step)
             })
-            .buffer_unordered(watcher.config.limits.concurrent_logs);
+            .buffer_unordered(watcher.config().limits.concurrent_logs);
         while let Some((key, log, step)) = ended.next().await {
             let Some(step) = step else { continue };
             cycle.bytes += step.bytes;
@@ -240,7 +249,7 @@ impl Source {
                     if late { Read::skipped("waiting") } else { self.read_one(&log).await };
                 (log, result)
             })
-            .buffer_unordered(watcher.config.limits.concurrent_logs);
+            .buffer_unordered(watcher.config().limits.concurrent_logs);
         while let Some((log, result)) = results.next().await {
             cycle.bytes += result.bytes;
             if let Some(reason) = result.skipped {
@@ -294,7 +303,8 @@ impl Read {
 
 fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogFiles) -> Read {
     let started = Instant::now();
-    let options = ReadOptions { cluster, limits: &watcher.config.limits };
+    let config = watcher.config();
+    let options = ReadOptions { cluster, limits: &config.limits };
     let path = files.display(&log.path);
     let _span = info_span!("read event log", path).entered();
     match eventlog::read(log, files, &options) {

@@ -19,7 +19,7 @@ mod run;
 use super::Offer;
 use super::schedule::Pace;
 use super::source::{Cycle, Place, cycle_span};
-use crate::config::{Cluster, ServerUrl};
+use crate::config::{Cluster, Config, ServerUrl};
 use crate::eventlog::Listed;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::model::RunId;
@@ -82,16 +82,11 @@ struct Reader {
 /// Lists and reads until told to stop.
 pub(super) async fn watch(place: Place, url: ServerUrl) {
     let target = place.target(&url);
-    let mut pace = Pace::new(place.watcher.config.intervals.history_server.get(), &target.target);
-    let config = &place.watcher.config;
-    let has_logs =
-        |cluster: &&Cluster| cluster.name == *place.cluster && !cluster.event_log_dirs.is_empty();
-    let patience = config.clusters.iter().find(has_logs);
-    let patience = patience.map(|_| config.intervals.event_log_dir.get() * LISTINGS);
+    let mut pace = Pace::new(&target.target);
     let mut reader = Reader {
         place,
         url,
-        patience,
+        patience: None,
         readings: HashMap::new(),
         generation: 0,
         latest_end: None,
@@ -99,6 +94,9 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
         broke: false,
     };
     loop {
+        let config = reader.place.watcher.config();
+        pace.set_interval(config.intervals.history_server.get());
+        reader.patience = patience(&config, &reader.place.cluster);
         let mut cycle = Cycle::start();
         let span = cycle_span(&target);
         if let Err(error) = reader.read_new(&mut cycle).instrument(span).await {
@@ -110,9 +108,18 @@ pub(super) async fn watch(place: Place, url: ServerUrl) {
     }
 }
 
+/// How long a run of this cluster is left to its places of logs.
+fn patience(config: &Config, cluster: &str) -> Option<Duration> {
+    let named = |known: &&Cluster| known.name == cluster && !known.event_log_dirs.is_empty();
+    let has_logs = config.clusters.iter().any(|known| named(&known));
+    has_logs.then(|| config.intervals.event_log_dir.get() * LISTINGS)
+}
+
 impl Reader {
     async fn read_new(&mut self, cycle: &mut Cycle) -> Result<(), FetchError> {
-        let api = Api::new(&self.place.clients.history_server, &self.url);
+        let clients = self.place.clients();
+        let url = self.url.clone();
+        let api = Api::new(&clients.history_server, &url);
         let listed = self.list(&api, cycle).await;
         cycle.requests += api.meter().requests();
         cycle.bytes += api.meter().wire_bytes();
@@ -157,7 +164,7 @@ impl Reader {
         api: &Api,
         cycle: &mut Cycle,
     ) -> Result<Vec<(ApplicationInfo, ApplicationAttemptInfo)>, FetchError> {
-        let config = &self.place.watcher.config;
+        let config = self.place.watcher.config();
         let limit = u32::try_from(config.limits.applications).ok();
         let running = Filter { status: Some(Status::Running), limit, ..Filter::default() };
         let running = applications::get(api, running).await?;
@@ -278,7 +285,7 @@ impl Reader {
                         self.readings.insert(listed, Reading::Done);
                     }
                     None => {
-                        let stale_after = self.place.watcher.config.read.stale_after.get();
+                        let stale_after = self.place.watcher.config().read.stale_after.get();
                         let look_again = Instant::now() + stale_after;
                         self.readings.insert(listed, Reading::GoesOn { look_again });
                         cycle.skip(GOES_ON, 1);

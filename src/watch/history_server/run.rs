@@ -43,7 +43,8 @@ pub(super) async fn read(
     cycle: &mut Cycle,
 ) -> Result<Option<Offer>, Unread> {
     let started = Instant::now();
-    let api = Api::new(&place.clients.history_server, url);
+    let clients = place.clients();
+    let api = Api::new(&clients.history_server, url);
     let mut route = "zip";
     let mut message = None;
     let mut result = by_log(place, &api, application, attempt).await;
@@ -51,7 +52,7 @@ pub(super) async fn read(
         && unread.rest_may_help
         // REST would show it as running.
         && attempt.is_completed()
-        && place.watcher.config.read.rest_fallback
+        && place.watcher.config().read.rest_fallback
     {
         route = "rest";
         message = Some(unread.message.clone());
@@ -87,7 +88,7 @@ async fn by_rest(
     application: &ApplicationInfo,
     attempt: &ApplicationAttemptInfo,
 ) -> Result<Offer, Unread> {
-    let options = completed::Options::within(&place.watcher.config.limits);
+    let options = completed::Options::within(&place.watcher.config().limits);
     let run = completed::read(api, &place.cluster, application, attempt, options).await?;
     Ok(place.take_in(run).await)
 }
@@ -142,7 +143,8 @@ fn parse(
     files: &ZipFiles,
 ) -> Result<Option<Offer>, Unread> {
     let started = Instant::now();
-    let options = ReadOptions { cluster, limits: &watcher.config.limits };
+    let config = watcher.config();
+    let options = ReadOptions { cluster, limits: &config.limits };
     let path = files.display("");
     let _span = info_span!("read event log", path).entered();
     match eventlog::read_listed(files, listed, &options) {
@@ -168,7 +170,7 @@ fn parse(
                 // The time of a log is that of its last block in some stores:
                 // what it says itself decides.
                 let silent = Timestamp::now().duration_since(application.observed);
-                let stale_after = watcher.config.read.stale_after.get();
+                let stale_after = config.read.stale_after.get();
                 if silent < SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX) {
                     return Ok(None);
                 }

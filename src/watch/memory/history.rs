@@ -43,7 +43,8 @@ impl Memory {
             return Ok(false);
         }
         let runs = store.backend().runs_by_name(name, LOOKED_AT)?;
-        let thresholds = self.config.thresholds_for(&name.app_name);
+        let config = self.config();
+        let thresholds = config.thresholds_for(&name.app_name);
         let judged = judge(&run.summary, &before(&runs, key), &thresholds);
         Ok(judged.finding.is_some())
     }
@@ -81,7 +82,8 @@ impl Memory {
             .iter()
             .filter(|(_, run)| run.record.ended_well)
             .max_by_key(|(key, _)| key.start_ms);
-        let thresholds = self.config.thresholds_for(&name.app_name);
+        let config = self.config();
+        let thresholds = config.thresholds_for(&name.app_name);
         let judged = newest
             .map(|(key, run)| judge(&run.summary, &before(runs, key), &thresholds))
             .unwrap_or_default();
@@ -102,13 +104,14 @@ impl Memory {
         runs: &[(RunKey, StoredRun)],
         registry: &Mutex<Registry>,
     ) {
+        let config = self.config();
         let shown = locked(registry).ended_runs_of(name);
         for held in shown {
             let key = RunKey::of(&held.application);
             let stored = runs.iter().find(|(known, _)| known.is_same_run(&key));
             let Some((key, run)) = stored else { continue };
             let finding = if run.record.ended_well {
-                let thresholds = self.config.thresholds_for(&held.application.name);
+                let thresholds = config.thresholds_for(&held.application.name);
                 judge(&run.summary, &before(runs, key), &thresholds).finding
             } else {
                 None

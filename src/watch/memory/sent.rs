@@ -66,6 +66,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
+    use super::super::Live;
     use super::*;
     use crate::config::Config;
     use crate::model::RunId;
@@ -86,7 +87,7 @@ mod tests {
             let file = Embedded::open(&path, Timestamp::UNIX_EPOCH)?;
             Ok(Store::new(Box::new(file), KEEP))
         };
-        Memory::new(Arc::new(Config::default()), Arc::new(Telemetry::default()), open)
+        Memory::new(Live::new(Config::default()), Arc::new(Telemetry::default()), open)
     }
 
     fn key(app_id: &str) -> RunKey {

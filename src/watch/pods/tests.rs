@@ -228,7 +228,7 @@ fn a_fact_before_the_reading_and_one_after_it_give_the_same() {
     assert!(after.watcher().pods.take_news().is_empty());
     after.round();
     assert!(Arc::ptr_eq(&held.application, &after.held().application));
-    assert_eq!(after.telemetry.snapshot().kubernetes.amended, 1);
+    assert_eq!(after.telemetry.snapshot().pod_facts.amended, 1);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn facts_are_bounded_and_what_goes_is_counted() {
     let there = inner.runs.values().filter(|known| known.is_there()).count();
     assert_eq!(there, 30, "those whose pods are there stay");
     drop(inner);
-    assert_eq!(world.telemetry.snapshot().kubernetes.forgotten, 10);
+    assert_eq!(world.telemetry.snapshot().pod_facts.forgotten, 10);
     // And they go by themselves some time after their pod.
     let mut inner = world.watcher().pods.inner();
     let later = std::time::Instant::now() + std::time::Duration::from_hours(24);
@@ -524,4 +524,30 @@ proptest! {
         prop_assert_eq!(world.stored(&run), Some(expected));
         prop_assert_eq!(world.counted().values().sum::<u64>(), 1);
     }
+}
+
+/// An operator makes another attempt: the one before ended as it said then.
+#[test]
+fn what_an_operator_said_of_an_attempt_stays() {
+    let run = fresh(without_code(recorded("healthy")));
+    let world = World::new();
+    world.watcher().take_in(run.clone(), None);
+    world.watcher().submission(CLUSTER, &submission(&run, SubmissionState::Failed));
+    world.watcher().submission(CLUSTER, &submission(&run, SubmissionState::Restarting));
+    world.round();
+    assert_eq!(world.held().application.state, State::Failed);
+    let mut next = submission(&run, SubmissionState::Running);
+    next.app_id = Some("spark-next".to_owned());
+    world.watcher().submission(CLUSTER, &next);
+    world.watcher().submission(CLUSTER, &Submission { deleted: true, ..next });
+    world.round();
+    assert_eq!(world.held().application.state, State::Failed);
+    assert!(world.telemetry.snapshot().pod_facts.submissions.is_empty(), "it is not there");
+    // What never came to run is no run.
+    let mut failed = submission(&run, SubmissionState::SubmissionFailed);
+    failed.app_id = None;
+    world.watcher().submission(CLUSTER, &failed);
+    world.round();
+    assert_eq!(world.watcher().registry().len(), 1);
+    assert_eq!(world.telemetry.snapshot().pod_facts.submissions.len(), 1);
 }
