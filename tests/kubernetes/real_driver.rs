@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::common::real::submit;
 use crate::setting::{By, Setting, run_state};
 
-/// Nothing is configured but the cluster: the skewed job that runs there is
-/// found, and its run ends when the pod does, though the driver would answer.
+/// Nothing is configured but the cluster: the slow stage of the job that runs
+/// there is found, and its run ends when the pod does, though the driver would answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finding_of_a_driver_in_a_pod() {
     let setting = Setting::new("real", By::default()).await;
     let logs = tempfile::tempdir().unwrap();
-    let workload = ["sleepy_live", "--seconds", "100"];
+    let workload = ["sleepy_live", "--seconds", "60"];
     let submitted = submit("4.3.0", "local[4]", logs.path(), &[], &workload);
     let port: u16 = submitted.ui.rsplit(':').next().unwrap().parse().unwrap();
     setting.driver("skewed", &submitted.app_id, port).await;
@@ -20,7 +20,7 @@ async fn a_finding_of_a_driver_in_a_pod() {
     let text = setting
         .until(|text| {
             text.lines().any(|line| {
-                line.starts_with("spark_finding{") && line.contains("rule=\"data_skew\",cause=")
+                line.starts_with("spark_finding{") && line.contains("subject=\"stage\"")
             })
         })
         .await;
