@@ -39,13 +39,7 @@ fn flags(value: &Value) -> Vec<String> {
     flags.map(|text| text.split('=').next().unwrap().to_owned()).collect()
 }
 
-/// Flags of parts that a build may still be without.
-const COMING: [&str; 3] = ["--web.config.file", "--shard", "--total-shards"];
-
 fn known(help: &str, flag: &str) -> bool {
-    if COMING.contains(&flag) {
-        return true;
-    }
     help.split_whitespace().any(|word| word.trim_end_matches([',', ']']) == flag)
 }
 
