@@ -10,9 +10,12 @@ use crate::common::real::{get, until};
 use crate::common::recorded_server::{answer, folder};
 use crate::common::value;
 use crate::container::Container;
-use crate::world::{Helm, chart, ci_values, with_operator};
+#[cfg(feature = "s3")]
+use crate::world::ci_values;
+use crate::world::{Helm, chart, with_operator};
 
 /// Whoever changes the configuration or the chart alone learns of it here.
+#[cfg(feature = "s3")]
 #[tokio::test]
 async fn every_example_is_a_configuration_that_the_program_takes() {
     let server = crate::examples::with_all().await;
@@ -33,6 +36,7 @@ async fn every_example_is_a_configuration_that_the_program_takes() {
 }
 
 /// Files that examples take from Secrets of their reader.
+#[cfg(feature = "s3")]
 const SECRETS: [&str; 8] = [
     "history-server/password",
     "company-ca/ca.crt",
@@ -52,11 +56,13 @@ async fn it_finds_drivers_with_the_rights_of_its_service_account() {
     let server = with_operator().await;
     let helm = Helm::new("4", server);
     let chart = chart();
-    let spark = FakeSpark::start(|asked| answer(&folder("4.3.0", "live"), asked)).await;
-    let port = spark.url("").rsplit_once(':').unwrap().1.parse().unwrap();
+    let mut drivers = Vec::new();
     for namespace in ["found", "found-etl", "found-ml", "found-other"] {
         server.namespace(namespace).await;
+        let spark = FakeSpark::start(|asked| answer(&folder("4.3.0", "live"), asked)).await;
+        let port = spark.url("").rsplit_once(':').unwrap().1.parse().unwrap();
         driver(server, namespace, port).await;
+        drivers.push(spark);
     }
     for (release, values, found) in [
         ("own", "storage: {persistence: {enabled: true}}", Some(1.0)),
@@ -81,7 +87,7 @@ async fn it_finds_drivers_with_the_rights_of_its_service_account() {
         if let Some(count) = found {
             until(&metrics, within, |text| {
                 let drivers =
-                    series(text, "spark_exporter_kubernetes_drivers", "state=\"running\"");
+                    series(text, "spark_exporter_kubernetes_drivers", "state=\"answering\"");
                 let up = series(text, "spark_exporter_target_up", "target=\"kubernetes\"");
                 (drivers == Some(count) && up == Some(1.0)).then_some(())
             })
