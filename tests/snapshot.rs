@@ -107,6 +107,7 @@ fn every_metric_of_the_catalogue_can_be_made() {
     });
     let telemetry = Telemetry::new(at(0));
     CycleFinished {
+        elsewhere: 0,
         target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
         success: true,
         at: at(1),

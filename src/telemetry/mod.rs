@@ -17,7 +17,7 @@ mod logfmt;
 pub mod logging;
 
 pub use counters::{
-    FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, Revision,
+    FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, ReloadStatus, Revision,
     StorageStatus, TargetId, TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{

@@ -16,6 +16,7 @@ mod memory;
 mod pods;
 mod registry;
 mod schedule;
+mod share;
 mod source;
 mod sources;
 
@@ -23,7 +24,7 @@ mod sources;
 mod property_tests;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ use self::live::Live;
 use self::memory::Memory;
 use self::registry::locked;
 use self::sources::Sources;
-use crate::config::Config;
+use crate::config::{Config, Limits, Sharding};
 use crate::diagnose::{Diagnosis, diagnose};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
@@ -47,7 +48,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, ThresholdsSet,
+    IdentityCollision, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -67,6 +68,8 @@ pub struct Publication {
     pub names: Vec<NameView>,
     /// Whether every source has ended its first cycle.
     pub ready: bool,
+    /// In force now, for what is served.
+    pub limits: Limits,
 }
 
 /// All sources and the runs they showed.
@@ -86,6 +89,7 @@ pub struct Watcher {
     sources: tokio::sync::Mutex<Sources>,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
+    was_ready: AtomicBool,
 }
 
 impl Watcher {
@@ -100,6 +104,9 @@ impl Watcher {
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         thresholds_set(&config).emit(&telemetry);
+        let Sharding { shard, total_shards } = config.sharding;
+        let is_store_shared = config.storage.url.is_some();
+        ShardSet { shard: shard.0, total_shards, is_store_shared }.emit(&telemetry);
         let live = Live::new(config);
         Arc::new(Self {
             memory: Memory::new(live.clone(), Arc::clone(&telemetry), open),
@@ -113,6 +120,7 @@ impl Watcher {
             spools,
             sources: tokio::sync::Mutex::new(Sources::new()),
             waiting: AtomicUsize::new(0),
+            was_ready: AtomicBool::new(false),
         })
     }
 
@@ -179,6 +187,7 @@ impl Watcher {
         thresholds_set(&config).emit(&self.telemetry);
         let applied = sources.apply(self, prepared);
         drop(sources);
+        self.memory.judge_again();
         self.changed.notify_one();
         Ok(applied)
     }
@@ -188,10 +197,13 @@ impl Watcher {
     fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
         let config = self.config();
+        let name = app_name(&application.name, &config.names, &config.limits);
+        if !config.sharding.owns(&application.id.cluster, &name) {
+            return Offer::Elsewhere;
+        }
         let thresholds = config.thresholds_for(&application.name);
         let diagnosis = diagnose(&application, &thresholds).priced(&application, &config.prices);
         let diagnosis = Arc::new(diagnosis);
-        let name = app_name(&application.name, &config.names, &config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
         let stored = finished.then(|| Self::stored(&application, &diagnosis, &name, log));
@@ -297,10 +309,14 @@ impl Watcher {
                 trace_id: None,
             })
             .collect();
+        // What a reload adds is not waited for once more.
+        let ready = self.waiting.load(Ordering::Acquire) == 0;
+        let ready = self.was_ready.fetch_or(ready, Ordering::AcqRel) || ready;
         Publication {
             runs,
             names: self.memory.views(),
-            ready: self.waiting.load(Ordering::Acquire) == 0,
+            ready,
+            limits: self.config().limits.clone(),
         }
     }
 

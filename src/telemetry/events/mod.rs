@@ -14,6 +14,7 @@ mod settings;
 mod sources;
 mod storage;
 mod web;
+mod web_config;
 
 pub use kubernetes::*;
 pub use logs::*;
@@ -23,6 +24,7 @@ pub use settings::*;
 pub use sources::*;
 pub use storage::*;
 pub use web::*;
+pub use web_config::*;
 
 #[cfg(test)]
 mod tests {
@@ -46,6 +48,7 @@ mod tests {
             requests: 2,
             bytes: 100,
             skipped,
+            elsewhere: 0,
         }
     }
 
