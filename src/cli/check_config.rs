@@ -1,5 +1,7 @@
 //! `spark-exporter check-config FILE`.
 
+mod kubernetes;
+
 use std::io::Write;
 use std::path::Path;
 
@@ -18,13 +20,19 @@ pub(super) fn run(path: &Path, app_names: &[String]) -> anyhow::Result<Outcome> 
     for cluster in &config.clusters {
         writeln!(
             out,
-            "  cluster {:?}: {}, {}, {}, {}",
+            "  cluster {:?}: {}, {}, {}, {}{}",
             cluster.name,
             plural(cluster.drivers.len(), "driver"),
             plural(cluster.history_servers.len(), "History Server"),
             plural(cluster.urls.len(), "URL to find out about"),
             plural(cluster.event_log_dirs.len(), "place of event logs"),
+            if cluster.kubernetes.is_some() { ", Kubernetes" } else { "" },
         )?;
+        if let Some(kubernetes) = &cluster.kubernetes {
+            for line in kubernetes::means(kubernetes) {
+                writeln!(out, "    Kubernetes: {line}")?;
+            }
+        }
         for location in &cluster.event_log_dirs {
             writeln!(out, "    event logs: {location} ({})", means(location, cluster))?;
         }

@@ -224,6 +224,9 @@ impl Config {
                 .object_store
                 .validate()
                 .map_err(|why| format!("{what}: object_store: {why}"))?;
+            if let Some(kubernetes) = &cluster.kubernetes {
+                kubernetes.validate().map_err(|why| format!("{what}: kubernetes: {why}"))?;
+            }
             for location in &cluster.event_log_dirs {
                 if let Some(why) = location.unsupported() {
                     return Err(format!("{what}: event_log_dirs: {location}: {why}"));
@@ -305,8 +308,12 @@ fn from_yaml_by<T: Default>(
 }
 
 /// Without the value that serde quotes when a text stands where something else
-/// should (`basic_auth: hunter2`).
+/// should (`basic_auth: hunter2`), or a word that is none of a list.
 fn without_values(message: &str) -> String {
+    if let Some((before, after)) = message.split_once("unknown variant `") {
+        let rest = after.split_once("`, expected").map_or("", |(_, rest)| rest);
+        return format!("{before}not a word that is known here, expected{rest}");
+    }
     match message.split_once("invalid type: string \"") {
         Some((before, after)) => {
             let rest = after.split_once("\", expected").map_or("", |(_, rest)| rest);

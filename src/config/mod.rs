@@ -3,6 +3,7 @@
 mod file;
 mod http;
 mod kubernetes;
+mod label_selector;
 mod limits;
 mod location;
 mod names;
@@ -17,6 +18,7 @@ mod store_url;
 pub mod thresholds;
 mod units;
 mod web;
+mod web_file;
 
 pub use file::{Cluster, Config, ConfigError, DEFAULT_CLUSTER, Intervals, Read, Retention};
 pub use http::{Authorization, BasicAuth, HeaderValues, HttpConfig, TlsConfig};
@@ -36,3 +38,4 @@ pub use store_url::StoreUrl;
 pub use thresholds::{Cost, NamePattern, ThresholdOverride, Thresholds};
 pub use units::{Size, Span};
 pub use web::Web;
+pub use web_file::{ClientAuth, Curve, HEADERS, Suite, TlsServer, TlsVersion, WebFile};

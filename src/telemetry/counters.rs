@@ -65,6 +65,31 @@ pub struct PlaceCounts {
     pub bytes: u64,
 }
 
+/// A Kubernetes cluster that is watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesCounts {
+    /// Of each kind that is watched and that the server has: whether it is
+    /// watched in every namespace asked for.
+    pub up: BTreeMap<&'static str, bool>,
+    /// Objects by kind.
+    pub objects: BTreeMap<&'static str, u64>,
+    /// Pods of drivers by state.
+    pub drivers: BTreeMap<&'static str, u64>,
+}
+
+/// What has happened in it since the daemon started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesTotals {
+    /// Lists that ended, by kind.
+    pub lists: BTreeMap<&'static str, u64>,
+    /// By (kind, reason).
+    pub failures: BTreeMap<(&'static str, &'static str), u64>,
+    /// Drivers that began to be asked.
+    pub drivers_found: u64,
+    /// Times a driver of a running pod fell silent.
+    pub drivers_silenced: u64,
+}
+
 /// Requests to one endpoint; failed ones included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchCounts {
@@ -123,6 +148,14 @@ pub struct StorageStatus {
     pub bytes: u64,
 }
 
+/// What became of a file that is read again while the daemon runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReloadStatus {
+    /// Whether it could be used when it was looked at last.
+    pub good: bool,
+    pub last_success: Timestamp,
+}
+
 /// All counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TelemetrySnapshot {
@@ -151,6 +184,10 @@ pub struct TelemetrySnapshot {
     pub names_overflowed: u64,
     /// By reason.
     pub series_dropped: BTreeMap<&'static str, u64>,
+    /// The configuration; `None` before the first.
+    pub config: Option<ReloadStatus>,
+    /// The file of `--web.config.file`; `None` where there is none.
+    pub web_config: Option<ReloadStatus>,
     pub storage: StorageStatus,
     /// By reason.
     pub storage_failures: BTreeMap<&'static str, u64>,
@@ -158,6 +195,10 @@ pub struct TelemetrySnapshot {
     pub runs_forgotten: u64,
     /// By signal, those that are sent.
     pub otlp: BTreeMap<&'static str, OtlpCounts>,
+    /// By cluster, those that are watched.
+    pub kubernetes: BTreeMap<String, KubernetesCounts>,
+    /// The same clusters.
+    pub kubernetes_totals: BTreeMap<String, KubernetesTotals>,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.

@@ -198,6 +198,14 @@ impl Memory {
             >= i64::try_from(retention).unwrap_or(i64::MAX)
     }
 
+    /// All names are to be held against their earlier runs again: the
+    /// thresholds may be others.
+    pub(super) fn judge_again(&self) {
+        let mut inner = self.inner();
+        let names: Vec<NameKey> = inner.totals.keys().cloned().collect();
+        inner.changed.extend(names);
+    }
+
     /// The store, opened where it has to be and its time has come.
     fn store(&self) -> Option<Arc<Store>> {
         let ready = self.inner().store.clone();

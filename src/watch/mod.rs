@@ -1,7 +1,7 @@
 //! The daemon: asks each source in its turn, politely, and keeps what they
 //! show in one [`Registry`].
 //!
-//! One task a source (`driver`, `history_server`, `event_logs`), each with its
+//! One task a source (`driver`, `history_server`, `event_logs`, `kubernetes`), each with its
 //! own schedule and back-off; parsing and diagnosing run on a bounded number
 //! of blocking threads. After each change the runs held are handed to the
 //! publisher, which the caller gave: it builds what is served.
@@ -9,6 +9,8 @@
 mod driver;
 mod event_logs;
 mod history_server;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 mod live;
 mod memory;
 mod pods;
@@ -22,7 +24,7 @@ mod sources;
 mod property_tests;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -38,7 +40,7 @@ use self::live::Live;
 use self::memory::Memory;
 use self::registry::locked;
 use self::sources::Sources;
-use crate::config::{Config, Sharding};
+use crate::config::{Config, Limits, Sharding};
 use crate::diagnose::{Diagnosis, diagnose};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
@@ -66,6 +68,8 @@ pub struct Publication {
     pub names: Vec<NameView>,
     /// Whether every source has ended its first cycle.
     pub ready: bool,
+    /// In force now, for what is served.
+    pub limits: Limits,
 }
 
 /// All sources and the runs they showed.
@@ -85,6 +89,7 @@ pub struct Watcher {
     sources: tokio::sync::Mutex<Sources>,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
+    was_ready: AtomicBool,
 }
 
 impl Watcher {
@@ -115,6 +120,7 @@ impl Watcher {
             spools,
             sources: tokio::sync::Mutex::new(Sources::new()),
             waiting: AtomicUsize::new(0),
+            was_ready: AtomicBool::new(false),
         })
     }
 
@@ -184,6 +190,7 @@ impl Watcher {
         thresholds_set(&config).emit(&self.telemetry);
         let applied = sources.apply(self, prepared);
         drop(sources);
+        self.memory.judge_again();
         self.changed.notify_one();
         Ok(applied)
     }
@@ -305,10 +312,14 @@ impl Watcher {
                 trace_id: None,
             })
             .collect();
+        // What a reload adds is not waited for once more.
+        let ready = self.waiting.load(Ordering::Acquire) == 0;
+        let ready = self.was_ready.fetch_or(ready, Ordering::AcqRel) || ready;
         Publication {
             runs,
             names: self.memory.views(),
-            ready: self.waiting.load(Ordering::Acquire) == 0,
+            ready,
+            limits: self.config().limits.clone(),
         }
     }
 

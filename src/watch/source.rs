@@ -160,6 +160,17 @@ impl Cycle {
     }
 }
 
+#[cfg(feature = "kubernetes")]
+impl Failure {
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         Self { message: error.to_string(), retry_after: error.retry_after }
@@ -246,10 +257,15 @@ impl Place {
         }
         .emit(self.telemetry());
         self.count_requests();
+        self.first_cycle_ended();
+        self.wait(wait).await
+    }
+
+    /// Told once: the daemon is a step readier.
+    pub(super) fn first_cycle_ended(&self) {
         if !self.told.swap(true, Ordering::AcqRel) {
             self.watcher.first_cycle_ended();
         }
-        self.wait(wait).await
     }
 
     /// Sleeps, unless the daemon stops first.
@@ -270,7 +286,7 @@ impl Place {
 
     /// Counts what was asked of servers since the last time, for whichever
     /// source of the cluster: they share their clients.
-    fn count_requests(&self) {
+    pub(super) fn count_requests(&self) {
         for event in self.reached.counted() {
             event.emit(self.telemetry());
         }
@@ -280,9 +296,7 @@ impl Place {
 /// A source that ends before its first cycle did is not waited for.
 impl Drop for Place {
     fn drop(&mut self) {
-        if !self.told.swap(true, Ordering::AcqRel) {
-            self.watcher.first_cycle_ended();
-        }
+        self.first_cycle_ended();
     }
 }
 

@@ -6,6 +6,7 @@
 //! Texts must be clean of secrets before they come here: URLs without user
 //! information or query, messages without header values.
 
+mod kubernetes;
 mod logs;
 mod otlp;
 mod runs;
@@ -13,7 +14,9 @@ mod settings;
 mod sources;
 mod storage;
 mod web;
+mod web_config;
 
+pub use kubernetes::*;
 pub use logs::*;
 pub use otlp::*;
 pub use runs::*;
@@ -21,6 +24,7 @@ pub use settings::*;
 pub use sources::*;
 pub use storage::*;
 pub use web::*;
+pub use web_config::*;
 
 #[cfg(test)]
 mod tests {

@@ -45,6 +45,8 @@ pub(super) struct Followed {
     pub(super) changed: SystemTime,
     /// Number of the listing that showed it last.
     pub(super) seen: u64,
+    /// Whether to look at it though it did not grow.
+    pub(super) judge_again: bool,
     /// The run it is the log of, once it told.
     run: Option<(RunId, Option<Timestamp>)>,
     /// Of all steps so far.
@@ -76,6 +78,7 @@ impl Followed {
             listed: None,
             changed: SystemTime::UNIX_EPOCH,
             seen,
+            judge_again: false,
             run: None,
             statistics: ReadStatistics::default(),
             _place: place,
@@ -84,7 +87,7 @@ impl Followed {
 
     /// Whether the listing says the same of it as the last time.
     pub(super) fn is_of(&self, log: &LogFiles) -> bool {
-        self.listed == Some((log.bytes, log.modified, log.files.len()))
+        !self.judge_again && self.listed == Some((log.bytes, log.modified, log.files.len()))
     }
 
     /// Whether nobody wrote it for too long.
@@ -103,6 +106,7 @@ impl Followed {
     ) -> Step {
         let started = Instant::now();
         let first = self.listed.is_none();
+        self.judge_again = false;
         self.listed = Some((log.bytes, log.modified, log.files.len()));
         self.changed = self.changed.max(log.modified);
         let path = files.display(&log.path);

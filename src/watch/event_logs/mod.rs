@@ -44,9 +44,15 @@ pub(super) async fn watch(place: Place, opened: Arc<Opened>) {
     let mut known = Known::default();
     let mut probed = false;
     let mut generation = None;
+    let mut config = source.place.watcher.config();
     loop {
         source.files = opened.load().as_ref().clone();
-        let interval = source.place.watcher.config().intervals.event_log_dir.get();
+        let now = source.place.watcher.config();
+        if !Arc::ptr_eq(&config, &now) {
+            known.judge_again();
+            config = now;
+        }
+        let interval = config.intervals.event_log_dir.get();
         pace.set_interval(interval);
         let mut cycle = Cycle::start();
         let span = cycle_span(&source.target);

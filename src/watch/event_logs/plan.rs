@@ -117,6 +117,14 @@ impl Known {
         self.readings = read.into_iter().map(reading).collect();
     }
 
+    /// The logs that are followed are looked at in the next cycle though they
+    /// do not grow: thresholds, names or prices may be others.
+    pub(super) fn judge_again(&mut self) {
+        for followed in self.followed.values_mut() {
+            followed.judge_again = true;
+        }
+    }
+
     pub(super) fn plan(&mut self, mut logs: Vec<LogFiles>, policy: &Policy) -> Plan {
         self.number += 1;
         logs.sort_by_key(|log| std::cmp::Reverse(log.modified));
