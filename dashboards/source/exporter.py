@@ -168,6 +168,28 @@ def _coverage() -> list:
             height=9,
             stacked=True,
         ),
+        table(
+            "Shards",
+            "Which part of the runs each exporter covers: number and total, as --shard and --total-shards say. "
+            "Each number from 0 on should be there once, with the same total. Of other shards: runs that its "
+            "sources show and that another exporter covers; a run that two sources show counts twice.",
+            [
+                table_query(f"max by (instance) ({newest('spark_exporter_shard_ordinal')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_shards')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_applications')})"),
+                table_query(f"sum by (instance) ({newest('spark_exporter_applications_elsewhere')})"),
+            ],
+            [
+                Column("instance", "Exporter"),
+                Column("#A", "Shard", unit="short", width=90, decimals=0),
+                Column("#B", "Of", unit="short", width=90, decimals=0),
+                Column("#C", "Runs held", unit="short", width=110),
+                Column("#D", "Of other shards", unit="short", width=130),
+            ],
+            "Shard",
+            width=24,
+            no_value="",
+        ),
         timeline(
             "Sources that answer",
             "Each source over time: green while it answers.",

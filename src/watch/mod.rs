@@ -51,7 +51,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, ShardSet, ThresholdsSet,
+    IdentityCollision, OwnersKept, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -196,8 +196,11 @@ impl Watcher {
     ///
     /// # Errors
     /// As [`Watcher::run`] has them; the configuration before stays in force.
-    pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Applied, ClientError> {
+    pub async fn reload(self: &Arc<Self>, mut config: Config) -> Result<Applied, ClientError> {
         let mut sources = self.sources.lock().await;
+        if share::keep_owners(&self.config(), &mut config) {
+            OwnersKept.emit(&self.telemetry);
+        }
         let prepared = sources.prepare(&config)?;
         let config = Arc::new(config);
         self.live.put(Arc::clone(&config));
