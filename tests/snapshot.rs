@@ -16,8 +16,8 @@ use spark_exporter::model::{
 };
 use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
 use spark_exporter::telemetry::events::{
-    CycleFinished, LogsListed, NameOverflowed, OtlpAccepted, SeriesDropped, ThresholdsSet,
-    WebRequestFailed, WebRequestServed,
+    ConfigLoaded, CycleFinished, LogsListed, NameOverflowed, OtlpAccepted, SeriesDropped,
+    ThresholdsSet, WebConfigLoaded, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting};
 use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
@@ -121,6 +121,8 @@ fn every_metric_of_the_catalogue_can_be_made() {
         bytes: 1,
     }
     .emit(&telemetry);
+    ConfigLoaded { at: at(1), sources: None }.emit(&telemetry);
+    WebConfigLoaded { at: at(1), tls: true, first: true }.emit(&telemetry);
     OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
     let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
     ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }

@@ -115,6 +115,17 @@ def _head() -> list:
             value_query(f"min({series('spark_exporter_storage_up')})"),
             mappings=yes_no("works", "in trouble"),
         ),
+        stat(
+            "Configuration",
+            "Whether the configuration, and the file of the web end with its certificates, were taken when they "
+            "were last read. Where they were not, those before are in force, and a restart would fail.",
+            "none",
+            value_query(
+                f"min({series('spark_exporter_config_last_reload_successful')}) "
+                f"* (min({series('spark_exporter_web_config_last_reload_successful')}) or vector(1))"
+            ),
+            mappings=yes_no("taken", "not taken"),
+        ),
     ]
 
 
