@@ -95,6 +95,7 @@ def _head() -> list:
             "s",
             value_query(f"max(time() - {series('spark_exporter_snapshot_timestamp_seconds')})"),
             limits=steps((None, OK), (120, WARNING), (600, CRITICAL)),
+            width=3,
         ),
         stat(
             "Series lost",
@@ -104,6 +105,7 @@ def _head() -> list:
             "once for each.",
             "short",
             value_query(in_range("spark_exporter_series_dropped_total", AS_IT_SHOULD_BE)),
+            width=3,
             limits=odd,
             decimals=0,
         ),
@@ -114,6 +116,7 @@ def _head() -> list:
             "none",
             value_query(f"min({series('spark_exporter_storage_up')})"),
             mappings=yes_no("works", "in trouble"),
+            width=3,
         ),
         stat(
             "Configuration",
@@ -125,6 +128,7 @@ def _head() -> list:
                 f"* (min({series('spark_exporter_web_config_last_reload_successful')}) or vector(1))"
             ),
             mappings=yes_no("taken", "not taken"),
+            width=3,
         ),
     ]
 
