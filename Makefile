@@ -10,7 +10,7 @@ WAITS = the_right_alerts_arrive killed_a_hundred_times stands_at_zero_for_two_mi
 # These wait too, and have no Spark of their own but one.
 OTLP = real_collector:: fed_by_otlp
 
-.PHONY: help demo test check bench collection docs alerts dashboards pictures waterfall
+.PHONY: help demo test check bench collection docs alerts dashboards chart pictures waterfall
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,9 @@ alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
 
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py
+
+chart: ## Write what the Helm chart has of other files: alerts, dashboards, its values' schema and table
+	$$(tests/parts/python-tools)/bin/python -B helm/compile
 
 pictures: ## Draw docs/dashboards/ again: recorded runs happen again for eight minutes
 	cargo build --locked --quiet

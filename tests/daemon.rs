@@ -449,3 +449,44 @@ async fn a_real_prometheus_answers_what_is_wrong() {
     let saved: f64 = worst["value"][1].as_str().unwrap().parse().unwrap();
     assert!((1.0..40.0).contains(&saved), "{saved}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_health_check_can_ask_for_life_only_and_wait() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let server = FakeSpark::start(move |request| match request.target.as_str() {
+        "/-/healthy" if request.header("authorization") == "Basic cHJvYmU6aHVudGVyMg==" => {
+            Answer::new(200, "text/plain", "Healthy.\n")
+        }
+        "/-/ready" if asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 => {
+            Answer::new(200, "text/plain", "Ready.\n")
+        }
+        _ => Answer::new(503, "text/plain", "Not ready: the first cycle.\n"),
+    })
+    .await;
+    let url = server.url("");
+    // A proxy that nobody is behind: what is near is asked without it.
+    let waiting = Command::new(env!("CARGO_BIN_EXE_spark-exporter"))
+        .args(["check-ready", &url, "--wait", "10s"])
+        .envs([("http_proxy", "http://127.0.0.1:1"), ("HTTP_PROXY", "http://127.0.0.1:1")])
+        .output()
+        .unwrap();
+    assert!(waiting.status.success(), "{}", String::from_utf8_lossy(&waiting.stderr));
+
+    let folder = tempfile::tempdir().unwrap();
+    let (file, user, word) =
+        (folder.path().join("c.yml"), folder.path().join("u"), folder.path().join("p"));
+    std::fs::write(&user, "probe\n").unwrap();
+    std::fs::write(&word, "hunter2\n").unwrap();
+    let text = format!(
+        "basic_auth: {{username_file: {}, password_file: {}}}\n",
+        user.display(),
+        word.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let (status, said) = check_ready(&[&url, "--healthy", "--http.config.file", path]);
+    assert_eq!((status, said), (0, format!("{url} is healthy\n")));
+    std::fs::write(&file, "basic_auth: {username: probe, username_file: /u}\n").unwrap();
+    let (status, said) = check_ready(&[&url, "--healthy", "--http.config.file", path]);
+    assert!(status == 2 && said.contains("exclude each other"), "{said}");
+}

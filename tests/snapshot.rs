@@ -16,10 +16,12 @@ use spark_exporter::model::{
 };
 use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
 use spark_exporter::telemetry::events::{
-    ConfigLoaded, CycleFinished, LogsListed, NameOverflowed, OtlpAccepted, SeriesDropped,
-    ThresholdsSet, WebConfigLoaded, WebRequestFailed, WebRequestServed,
+    ConfigLoaded, CycleFinished, KubernetesSeen, LogsListed, NameOverflowed, OtlpAccepted,
+    SeriesDropped, ThresholdsSet, WebConfigLoaded, WebRequestFailed, WebRequestServed,
 };
-use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting};
+use spark_exporter::telemetry::{
+    KubernetesCounts, TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting,
+};
 use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
 
 fn snapshot(runs: &[RunView], limits: &Limits) -> Snapshot {
@@ -105,6 +107,7 @@ fn every_metric_of_the_catalogue_can_be_made() {
     });
     let telemetry = Telemetry::new(at(0));
     CycleFinished {
+        elsewhere: 0,
         target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
         success: true,
         at: at(1),
@@ -124,6 +127,15 @@ fn every_metric_of_the_catalogue_can_be_made() {
     ConfigLoaded { at: at(1), sources: None }.emit(&telemetry);
     WebConfigLoaded { at: at(1), tls: true, first: true }.emit(&telemetry);
     OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
+    KubernetesSeen {
+        cluster: "c".to_owned(),
+        counts: KubernetesCounts {
+            up: [("driver_pods", true)].into(),
+            objects: [("driver_pods", 1)].into(),
+            drivers: [("answering", 1)].into(),
+        },
+    }
+    .emit(&telemetry);
     let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
     ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }
         .emit(&telemetry);
@@ -607,9 +619,12 @@ fn counters_stand_at_0_before_anything_happens() {
     let daemons = CATALOGUE.iter().filter(|metric| {
         metric.kind == Kind::Counter
             && metric.scope == Scope::Daemon
-            // Of what is not known before: sources, who asks for what, what
-            // is sent by OTLP.
-            && !metric.labels.iter().any(|label| ["target", "path", "signal"].contains(label))
+            // Of what is not known before: sources, clusters of Kubernetes,
+            // who asks for what, what is sent by OTLP.
+            && !metric
+                .labels
+                .iter()
+                .any(|label| ["target", "spark_cluster", "path", "signal"].contains(label))
     });
     let mut seen = 0;
     for metric in daemons {

@@ -39,6 +39,7 @@ def make():
             "A polite guest": _politeness(),
             "Size": _size(),
             "Store": _store(),
+            "Kubernetes": _kubernetes(),
             "Sent by OTLP": _otlp(),
         },
     )
@@ -488,6 +489,82 @@ def _store() -> list:
             "short",
             [graph_query(grown("spark_exporter_storage_runs_forgotten_total", "instance"), "{{instance}}")],
             bars=True,
+        ),
+    ]
+
+
+def _kubernetes() -> list:
+    def gauge(metric: str, by: str):
+        return graph_query(f"sum by ({by}) ({series(metric, CLUSTER)})", "{{" + by + "}}")
+
+    return [
+        timeseries(
+            "Drivers by state",
+            "Pods of drivers by what became of asking them. silent: the pod runs and its driver does not answer. "
+            "idle: a notebook without a session. waiting: the pod does not run yet. limit: more than "
+            "limits.applications.",
+            "short",
+            [gauge("spark_exporter_kubernetes_drivers", "state")],
+            width=8,
+            height=9,
+            stacked=True,
+        ),
+        timeline(
+            "What is watched",
+            "Each kind of object over time: green while it is watched in every namespace asked for. Without "
+            "driver_pods and client_mode_pods drivers stay unseen; the others only add to what is known.",
+            [
+                graph_query(
+                    f"min by (spark_cluster, kind) ({series('spark_exporter_kubernetes_watch_up', CLUSTER)})",
+                    "{{spark_cluster}} {{kind}}",
+                )
+            ],
+            yes_no("up", "down"),
+            width=16,
+            height=9,
+        ),
+        timeseries(
+            "Lists and watches that failed",
+            "Each try, by reason. forbidden: the service account lacks get, list or watch. expired: the server "
+            "forgot where the watch stood, no fault in itself.",
+            "short",
+            [
+                graph_query(
+                    grown("spark_exporter_kubernetes_watch_failures_total", "kind, reason", CLUSTER) + " > 0",
+                    "{{kind}} {{reason}}",
+                )
+            ],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Lists",
+            "A watch begins with a list, and again after each failure.",
+            "short",
+            [graph_query(grown("spark_exporter_kubernetes_lists_total", "kind", CLUSTER), "{{kind}}")],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Drivers that came, and fell silent",
+            "Drivers that began to be asked, and times that one was found silent.",
+            "short",
+            [
+                graph_query(
+                    grown(f"spark_exporter_kubernetes_drivers_{what}_total", "spark_cluster", CLUSTER),
+                    "{{spark_cluster}} " + what,
+                )
+                for what in ("found", "silenced")
+            ],
+            width=8,
+            bars=True,
+        ),
+        timeseries(
+            "Objects",
+            "What is known, ended pods included as long as the server keeps them.",
+            "short",
+            [gauge("spark_exporter_kubernetes_objects", "kind")],
+            width=24,
         ),
     ]
 

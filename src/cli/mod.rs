@@ -8,6 +8,7 @@ mod diagnose;
 mod otlp;
 mod reload;
 mod serve;
+mod shard;
 mod store;
 
 use std::path::PathBuf;

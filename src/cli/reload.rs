@@ -119,6 +119,8 @@ fn keep_what_needs_a_restart(old: &Config, new: &mut Config) -> Vec<&'static str
     new.storage = old.storage.clone();
     keep("otlp", old.otlp != new.otlp);
     new.otlp = old.otlp.clone();
+    keep("sharding", old.sharding != new.sharding);
+    new.sharding = old.sharding;
     let (before, limits) = (&old.limits, &mut new.limits);
     keep("limits.concurrent_logs", before.concurrent_logs != limits.concurrent_logs);
     limits.concurrent_logs = before.concurrent_logs;
@@ -140,7 +142,7 @@ mod tests {
         let old = Config::parse("storage: {temp_path: /a}\nlimits: {followed_logs: 3}\n").unwrap();
         let text = "storage: {temp_path: /b}\nretention: 1h\notlp: {endpoint: 'http://c:4318'}\n\
                     limits: {followed_logs: 4, applications: 7, spool_size: 1GiB, app_names: 9,\n\
-                    \x20 concurrent_logs: 1}\n";
+                    \x20 concurrent_logs: 1}\nsharding: {shard: 1, total_shards: 2}\n";
         let mut new = Config::parse(text).unwrap();
         let changed = keep_what_needs_a_restart(&old, &mut new);
         assert_eq!(
@@ -148,6 +150,7 @@ mod tests {
             [
                 "storage",
                 "otlp",
+                "sharding",
                 "limits.concurrent_logs",
                 "limits.followed_logs",
                 "limits.spool_size",

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::otlp::OtlpFlags;
 use super::reload::{Reload, texts};
+use super::shard::ShardFlags;
 use super::store::StoreFlags;
 use super::{Common, Outcome};
 use crate::config::otlp::{OtlpSettings, Resolved, TracesSettings, resolve};
@@ -69,6 +70,8 @@ pub struct Serve {
     /// [default: no limit; 64MiB in memory]
     #[arg(long = "storage.retention.size", value_name = "SIZE")]
     store_size: Option<Size>,
+    #[command(flatten)]
+    shards: ShardFlags,
     #[command(flatten)]
     otlp: OtlpFlags,
     /// error, warn, info, debug or trace
@@ -137,6 +140,7 @@ impl Serve {
         }
         self.store.add_to(&mut config.storage)?;
         self.otlp.add_to(&mut config.otlp)?;
+        self.shards.add_to(&mut config.sharding)?;
         if let Some(time) = self.store_retention {
             config.storage.retention.time = time;
         }

@@ -25,7 +25,7 @@ use thiserror::Error;
 use super::thresholds::{Written, check_overrides, for_name};
 use super::{
     HttpConfig, Kubernetes, Limits, Location, Names, ObjectStoreConfig, Otlp, Prices, ServerUrl,
-    Span, Storage, ThresholdOverride, Thresholds, Web, WebHdfsConfig,
+    Sharding, Span, Storage, ThresholdOverride, Thresholds, Web, WebHdfsConfig,
 };
 
 /// The name of the cluster that sources on the command line form.
@@ -39,6 +39,8 @@ pub struct Config {
     pub intervals: Intervals,
     pub read: Read,
     pub storage: Storage,
+    /// Which part of the runs this daemon covers, where several divide them.
+    pub sharding: Sharding,
     pub retention: Retention,
     /// How names of applications become names of jobs.
     pub names: Names,
@@ -222,6 +224,9 @@ impl Config {
                 .object_store
                 .validate()
                 .map_err(|why| format!("{what}: object_store: {why}"))?;
+            if let Some(kubernetes) = &cluster.kubernetes {
+                kubernetes.validate().map_err(|why| format!("{what}: kubernetes: {why}"))?;
+            }
             for location in &cluster.event_log_dirs {
                 if let Some(why) = location.unsupported() {
                     return Err(format!("{what}: event_log_dirs: {location}: {why}"));
@@ -238,6 +243,7 @@ impl Config {
             ));
         }
         self.storage.validate()?;
+        self.sharding.validate().map_err(|why| format!("sharding: {why}"))?;
         self.otlp.validate()?;
         let intervals = &self.intervals;
         for (name, span, least) in [

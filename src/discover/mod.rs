@@ -1,8 +1,12 @@
-//! Where applications are: what answers at a URL that the operator gave.
+//! Where applications are: what answers at a URL that the operator gave, and
+//! what a Kubernetes cluster runs ([`kubernetes`]).
 //!
 //! `watch` and `cli` call [`probe`] once for each URL and then poll a driver
 //! ([`crate::rest::running`]) or list a History Server
 //! ([`crate::rest::applications`]).
+
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 use super::catalogue::Id;
 use super::group::Group;
-use super::label::Text;
+use super::label::{self, Text};
 use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
-    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES,
-    OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED, STORAGE_FAILURES, TelemetrySnapshot, ThresholdSetting,
-    WEB_FAILURES,
+    DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,
+    KUBERNETES_KINDS, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED,
+    SKIPPED, STORAGE_FAILURES, TelemetrySnapshot, ThresholdSetting, WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -46,10 +46,14 @@ pub(super) fn group(
     by_word(&mut group, Id::HistoryReads, &HISTORY_ROUTES, &telemetry.history_reads);
     group.add(Id::ApplicationsHeld, telemetry.applications_held);
     by_word(&mut group, Id::ApplicationsSkipped, &SKIPPED, &telemetry.skipped_by_reason());
+    elsewhere(&mut group, telemetry, limits);
     group.add(Id::ApplicationsAppeared, telemetry.applications_appeared);
     group.add(Id::ApplicationsFinished, telemetry.applications_finished);
     group.add(Id::ApplicationsExpired, telemetry.applications_expired);
     group.add(Id::IdentityCollisions, telemetry.identity_collisions);
+    let (shard, shards) = telemetry.shards;
+    group.add(Id::ShardOrdinal, u64::from(shard));
+    group.add(Id::Shards, u64::from(shards.max(1)));
     let reloads = [
         (Id::ConfigGood, Id::ConfigTime, telemetry.config),
         (Id::WebConfigGood, Id::WebConfigTime, telemetry.web_config),
@@ -66,6 +70,7 @@ pub(super) fn group(
     group.add(Id::StorageNames, storage.names);
     group.add(Id::StorageBytes, storage.bytes);
     group.add(Id::StorageForgotten, telemetry.runs_forgotten);
+    kubernetes(&mut group, telemetry, limits);
     otlp(&mut group, telemetry);
     group.add(Id::NamesOverflowed, telemetry.names_overflowed);
     let mut all_dropped = telemetry.series_dropped.clone();
@@ -108,6 +113,18 @@ fn targets(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
     }
 }
 
+fn elsewhere(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
+    // Names may be equal once cut.
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (cluster, count) in telemetry.elsewhere_by_cluster() {
+        *sums.entry(label::clean(cluster, limits.label_length)).or_default() += count;
+    }
+    for (cluster, count) in sums {
+        let cluster = Arc::new([Text::clean(&cluster, limits.label_length)]);
+        group.with(Id::ApplicationsElsewhere, Extra::Many(cluster), count);
+    }
+}
+
 fn fetches(group: &mut Group, telemetry: &TelemetrySnapshot) {
     let mut fetches = telemetry.fetches.clone();
     let mut errors = telemetry.fetch_errors.clone();
@@ -124,6 +141,43 @@ fn fetches(group: &mut Group, telemetry: &TelemetrySnapshot) {
     for ((endpoint, kind), count) in errors {
         let labels = Arc::new([Text::Static(endpoint), Text::Static(kind)]);
         group.with(Id::FetchErrors, Extra::Many(labels), count);
+    }
+}
+
+/// Of clusters that are watched; nothing where there is none.
+fn kubernetes(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
+    for (cluster, counts) in &telemetry.kubernetes {
+        let cluster = Text::clean(cluster, limits.label_length);
+        let labels = |word| Extra::Many(Arc::new([cluster.clone(), Text::Static(word)]));
+        for (kind, up) in &counts.up {
+            group.with(Id::KubernetesWatchUp, labels(kind), *up);
+        }
+        for (kind, objects) in &counts.objects {
+            group.with(Id::KubernetesObjects, labels(kind), *objects);
+        }
+        for (state, pods) in all_words(&DRIVER_STATES, &counts.drivers) {
+            group.with(Id::KubernetesDrivers, labels(state), pods);
+        }
+    }
+    for (cluster, totals) in &telemetry.kubernetes_totals {
+        let cluster = Text::clean(cluster, limits.label_length);
+        let alone = || Extra::Many(Arc::new([cluster.clone()]));
+        group.with(Id::KubernetesDriversFound, alone(), totals.drivers_found);
+        group.with(Id::KubernetesDriversSilenced, alone(), totals.drivers_silenced);
+        for (kind, lists) in all_words(&KUBERNETES_KINDS, &totals.lists) {
+            let labels = Arc::new([cluster.clone(), Text::Static(kind)]);
+            group.with(Id::KubernetesLists, Extra::Many(labels), lists);
+        }
+        let mut failures = totals.failures.clone();
+        for kind in KUBERNETES_KINDS {
+            for reason in KUBERNETES_FAILURES {
+                failures.entry((kind, reason)).or_default();
+            }
+        }
+        for ((kind, reason), count) in failures {
+            let labels = Arc::new([cluster.clone(), Text::Static(kind), Text::Static(reason)]);
+            group.with(Id::KubernetesFailures, Extra::Many(labels), count);
+        }
     }
 }
 

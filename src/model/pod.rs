@@ -26,6 +26,13 @@ pub enum PodPhase {
     Unknown,
 }
 
+impl PodPhase {
+    /// Whether its containers have ended for good.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+}
+
 /// How a container ended (`state.terminated`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEnd {

@@ -49,6 +49,8 @@ pub struct TargetStatus {
     pub last_success: Option<Timestamp>,
     /// Of the last cycle, whatever became of it.
     pub cycle_duration: Option<Duration>,
+    /// Applications that the last cycle showed and that other shards cover.
+    pub elsewhere: u64,
     /// Of a place of event logs that was listed.
     pub logs: Option<PlaceCounts>,
 }
@@ -61,6 +63,31 @@ pub struct PlaceCounts {
     pub followed: u64,
     /// Read in all, as they lie there.
     pub bytes: u64,
+}
+
+/// A Kubernetes cluster that is watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesCounts {
+    /// Of each kind that is watched and that the server has: whether it is
+    /// watched in every namespace asked for.
+    pub up: BTreeMap<&'static str, bool>,
+    /// Objects by kind.
+    pub objects: BTreeMap<&'static str, u64>,
+    /// Pods of drivers by state.
+    pub drivers: BTreeMap<&'static str, u64>,
+}
+
+/// What has happened in it since the daemon started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubernetesTotals {
+    /// Lists that ended, by kind.
+    pub lists: BTreeMap<&'static str, u64>,
+    /// By (kind, reason).
+    pub failures: BTreeMap<(&'static str, &'static str), u64>,
+    /// Drivers that began to be asked.
+    pub drivers_found: u64,
+    /// Times a driver of a running pod fell silent.
+    pub drivers_silenced: u64,
 }
 
 /// Requests to one endpoint; failed ones included.
@@ -135,6 +162,8 @@ pub struct TelemetrySnapshot {
     pub build: Revision,
     pub started: Option<Timestamp>,
     pub thresholds: Arc<[ThresholdSetting]>,
+    /// Number of this daemon's shard, and how many there are.
+    pub shards: (u32, u32),
     pub fetches: BTreeMap<&'static str, FetchCounts>,
     /// By (endpoint, kind).
     pub fetch_errors: BTreeMap<(&'static str, &'static str), u64>,
@@ -166,6 +195,10 @@ pub struct TelemetrySnapshot {
     pub runs_forgotten: u64,
     /// By signal, those that are sent.
     pub otlp: BTreeMap<&'static str, OtlpCounts>,
+    /// By cluster, those that are watched.
+    pub kubernetes: BTreeMap<String, KubernetesCounts>,
+    /// The same clusters.
+    pub kubernetes_totals: BTreeMap<String, KubernetesTotals>,
     /// By (path, status code).
     pub web_requests: BTreeMap<(&'static str, u16), u64>,
     /// By reason.
@@ -173,6 +206,16 @@ pub struct TelemetrySnapshot {
 }
 
 impl TelemetrySnapshot {
+    /// Applications that the latest cycles showed and that other shards cover,
+    /// by cluster.
+    pub fn elsewhere_by_cluster(&self) -> BTreeMap<&str, u64> {
+        let mut sums = BTreeMap::new();
+        for (target, status) in &self.targets {
+            *sums.entry(target.cluster.as_str()).or_default() += status.elsewhere;
+        }
+        sums
+    }
+
     /// Applications left out by all sources in their latest cycles.
     pub fn skipped_by_reason(&self) -> BTreeMap<&'static str, u64> {
         let mut sums = BTreeMap::new();

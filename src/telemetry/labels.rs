@@ -38,6 +38,35 @@ pub const LOG_FAILURES: [&str; 7] = [
 /// log, by its REST API instead, or (this time) not at all.
 pub const HISTORY_ROUTES: [&str; 3] = ["zip", "rest", "none"];
 
+/// What is watched of a Kubernetes cluster.
+pub const KUBERNETES_KINDS: [&str; 5] = [
+    "driver_pods",
+    "client_mode_pods",
+    "executor_pods",
+    "kubeflow_applications",
+    "apache_applications",
+];
+
+/// Why a list or watch of a Kubernetes cluster failed.
+pub const KUBERNETES_FAILURES: [&str; 10] = [
+    "unreachable",
+    "timeout",
+    "unauthorized",
+    "forbidden",
+    "not_found",
+    "expired",
+    "unavailable",
+    "refused",
+    "malformed",
+    "too_many",
+];
+
+/// The pods of drivers: not asked yet, since they do not run; asked and not
+/// answering yet; answering; silent, though they run; idle, as a notebook
+/// without a session is; ended; or one too many.
+pub const DRIVER_STATES: [&str; 7] =
+    ["waiting", "starting", "answering", "silent", "idle", "ended", "limit"];
+
 /// Why the store could not be used: it is damaged, foreign or newer, so that
 /// somebody has to look; or it cannot be reached or written now.
 pub const STORAGE_FAILURES: [&str; 2] = ["unusable", "unavailable"];

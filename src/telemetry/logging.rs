@@ -120,13 +120,16 @@ fn is_ours(metadata: &Metadata<'_>) -> bool {
 }
 
 /// A bare level speaks of our own lines; the libraries below us stay at
-/// `warn`, unless asked for by name.
+/// `warn`, unless asked for by name. What a watch of Kubernetes warns of with
+/// each try we say ourselves, once.
 fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
     let wrong = || LoggingError::Level(level.to_owned());
     let level = level.trim();
     let directives = match level.to_ascii_lowercase().as_str() {
         bare @ ("error" | "off") => bare.to_owned(),
-        bare @ ("warn" | "info" | "debug" | "trace") => format!("warn,spark_exporter={bare}"),
+        bare @ ("warn" | "info" | "debug" | "trace") => {
+            format!("warn,kube_runtime=error,spark_exporter={bare}")
+        }
         // One word that is no level would be taken for the name of a module.
         _ if !level.contains('=') => return Err(wrong()),
         _ => level.to_owned(),

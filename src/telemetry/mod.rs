@@ -17,10 +17,11 @@ mod logfmt;
 pub mod logging;
 
 pub use counters::{
-    FetchCounts, LogCounts, OtlpCounts, ReloadStatus, Revision, StorageStatus, TargetId,
-    TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
+    FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, ReloadStatus, Revision,
+    StorageStatus, TargetId, TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{
-    ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES,
-    OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED, STORAGE_FAILURES, WEB_FAILURES,
+    DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,
+    KUBERNETES_KINDS, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED,
+    SKIPPED, STORAGE_FAILURES, WEB_FAILURES,
 };

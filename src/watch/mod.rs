@@ -1,7 +1,7 @@
 //! The daemon: asks each source in its turn, politely, and keeps what they
 //! show in one [`Registry`].
 //!
-//! One task a source (`driver`, `history_server`, `event_logs`), each with its
+//! One task a source (`driver`, `history_server`, `event_logs`, `kubernetes`), each with its
 //! own schedule and back-off; parsing and diagnosing run on a bounded number
 //! of blocking threads. After each change the runs held are handed to the
 //! publisher, which the caller gave: it builds what is served.
@@ -9,11 +9,14 @@
 mod driver;
 mod event_logs;
 mod history_server;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 mod live;
 mod memory;
 mod pods;
 mod registry;
 mod schedule;
+mod share;
 mod source;
 mod sources;
 
@@ -37,7 +40,7 @@ use self::live::Live;
 use self::memory::Memory;
 use self::registry::locked;
 use self::sources::Sources;
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, Sharding};
 use crate::diagnose::{Diagnosis, diagnose};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
@@ -45,7 +48,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, ThresholdsSet,
+    IdentityCollision, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -101,6 +104,9 @@ impl Watcher {
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         thresholds_set(&config).emit(&telemetry);
+        let Sharding { shard, total_shards } = config.sharding;
+        let is_store_shared = config.storage.url.is_some();
+        ShardSet { shard: shard.0, total_shards, is_store_shared }.emit(&telemetry);
         let live = Live::new(config);
         Arc::new(Self {
             memory: Memory::new(live.clone(), Arc::clone(&telemetry), open),
@@ -191,10 +197,13 @@ impl Watcher {
     fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
         let config = self.config();
+        let name = app_name(&application.name, &config.names, &config.limits);
+        if !config.sharding.owns(&application.id.cluster, &name) {
+            return Offer::Elsewhere;
+        }
         let thresholds = config.thresholds_for(&application.name);
         let diagnosis = diagnose(&application, &thresholds).priced(&application, &config.prices);
         let diagnosis = Arc::new(diagnosis);
-        let name = app_name(&application.name, &config.names, &config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
         let stored = finished.then(|| Self::stored(&application, &diagnosis, &name, log));

@@ -10,6 +10,7 @@ const LONGEST: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
     interval: Duration,
+    longest: Duration,
     failures: u32,
     /// Of a small generator: jitter needs no better randomness.
     state: u64,
@@ -21,7 +22,13 @@ impl Pace {
         let state = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        Self { interval: Duration::ZERO, failures: 0, state: state | 1 }
+        Self { interval: Duration::ZERO, longest: LONGEST, failures: 0, state: state | 1 }
+    }
+
+    /// Waits no longer than this after failures, unless its interval is.
+    #[cfg(feature = "kubernetes")]
+    pub(super) fn at_most(self, longest: Duration) -> Self {
+        Self { longest, ..self }
     }
 
     /// From now on; to be set before the first wait.
@@ -29,7 +36,8 @@ impl Pace {
         self.interval = interval;
     }
 
-    pub(super) fn failures(&self) -> u32 {
+    #[cfg(test)]
+    fn failures(&self) -> u32 {
         self.failures
     }
 
@@ -45,7 +53,7 @@ impl Pace {
     pub(super) fn after_failure(&mut self, retry_after: Option<Duration>) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let doubled = self.interval.saturating_mul(1 << (self.failures - 1).min(10));
-        let wait = self.jittered(doubled.min(LONGEST.max(self.interval)), 0.2);
+        let wait = self.jittered(doubled.min(self.longest.max(self.interval)), 0.2);
         // A server that says "in a week" is asked again in an hour.
         wait.max(retry_after.unwrap_or_default().min(Duration::from_hours(1)))
     }

@@ -124,8 +124,12 @@ pub(super) struct Cycle {
     pub(super) bytes: u64,
     /// Applications that it showed and that are not covered, by reason.
     pub(super) skipped: HashMap<&'static str, u64>,
+    /// Applications that it showed and that other shards cover.
+    pub(super) elsewhere: u64,
     /// Whether the next one is to begin at once: there is more to read.
     pub(super) hurry: bool,
+    /// The next one need not begin before this is over.
+    pub(super) at_leisure: Option<Duration>,
 }
 
 /// Why a source gave no answer, in words without secrets.
@@ -143,7 +147,9 @@ impl Cycle {
             requests: 0,
             bytes: 0,
             skipped: HashMap::new(),
+            elsewhere: 0,
             hurry: false,
+            at_leisure: None,
         }
     }
 
@@ -151,6 +157,17 @@ impl Cycle {
         if applications > 0 {
             *self.skipped.entry(reason).or_default() += applications;
         }
+    }
+}
+
+#[cfg(feature = "kubernetes")]
+impl Failure {
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 }
 
@@ -184,6 +201,11 @@ impl Place {
         &self.watcher.telemetry
     }
 
+    /// Whether runs of applications with this name are read here.
+    pub(super) fn is_ours(&self, name: &str) -> bool {
+        self.watcher.is_ours(&self.cluster, name)
+    }
+
     /// The clients to ask with in this cycle.
     pub(super) fn clients(&self) -> Arc<Clients> {
         self.reached.now.load_full()
@@ -215,7 +237,7 @@ impl Place {
                 pace.after_success();
                 HURRY
             }
-            None => pace.after_success(),
+            None => pace.after_success().max(cycle.at_leisure.unwrap_or_default()),
             Some(Failure { message, retry_after }) => {
                 let wait = pace.after_failure(retry_after);
                 SourceUnreachable { target: target.clone(), message, retry_in: Some(wait) }
@@ -231,13 +253,19 @@ impl Place {
             requests: cycle.requests,
             bytes: cycle.bytes,
             skipped: cycle.skipped.into_iter().collect(),
+            elsewhere: cycle.elsewhere,
         }
         .emit(self.telemetry());
         self.count_requests();
+        self.first_cycle_ended();
+        self.wait(wait).await
+    }
+
+    /// Told once: the daemon is a step readier.
+    pub(super) fn first_cycle_ended(&self) {
         if !self.told.swap(true, Ordering::AcqRel) {
             self.watcher.first_cycle_ended();
         }
-        self.wait(wait).await
     }
 
     /// Sleeps, unless the daemon stops first.
@@ -258,7 +286,7 @@ impl Place {
 
     /// Counts what was asked of servers since the last time, for whichever
     /// source of the cluster: they share their clients.
-    fn count_requests(&self) {
+    pub(super) fn count_requests(&self) {
         for event in self.reached.counted() {
             event.emit(self.telemetry());
         }
@@ -268,9 +296,7 @@ impl Place {
 /// A source that ends before its first cycle did is not waited for.
 impl Drop for Place {
     fn drop(&mut self) {
-        if !self.told.swap(true, Ordering::AcqRel) {
-            self.watcher.first_cycle_ended();
-        }
+        self.first_cycle_ended();
     }
 }
 

@@ -16,6 +16,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "kubernetes")]
+use super::kubernetes;
 use super::source::{Clients, Place, Reached};
 use super::{Watcher, driver, event_logs, history_server, source};
 use crate::config::{
@@ -34,6 +36,9 @@ enum What {
     Driver(ServerUrl),
     HistoryServer(ServerUrl),
     EventLogs(Location),
+    /// The one of its cluster.
+    #[cfg(feature = "kubernetes")]
+    Kubernetes,
 }
 
 impl What {
@@ -44,6 +49,8 @@ impl What {
         let servers = cluster.history_servers.iter().cloned().map(Self::HistoryServer);
         let logs = cluster.event_log_dirs.iter().cloned().map(Self::EventLogs);
         let mut all: Vec<Self> = urls.chain(drivers).chain(servers).chain(logs).collect();
+        #[cfg(feature = "kubernetes")]
+        all.extend(cluster.kubernetes.as_ref().map(|_| Self::Kubernetes));
         all.sort();
         all.dedup();
         all
@@ -62,8 +69,46 @@ struct Running {
     stop: CancellationToken,
     /// Whether it has ended.
     ended: CancellationToken,
-    /// Of a place of event logs.
-    files: Option<Arc<Opened>>,
+    parts: Parts,
+}
+
+/// What of a running source a reload may change, beside its clients.
+#[derive(Clone)]
+enum Parts {
+    None,
+    Files(Arc<Opened>),
+    #[cfg(feature = "kubernetes")]
+    Kubernetes(kubernetes::Handle),
+}
+
+/// What is made for a source before it begins, or anew while it runs.
+enum Made {
+    /// Nothing but its cluster's clients.
+    None,
+    Files(Arc<dyn Files>),
+    #[cfg(feature = "kubernetes")]
+    Kubernetes(kubernetes::Wanted),
+}
+
+impl Parts {
+    fn of(made: Made) -> Self {
+        match made {
+            Made::None => Self::None,
+            Made::Files(files) => Self::Files(Arc::new(Opened::from_pointee(files))),
+            #[cfg(feature = "kubernetes")]
+            Made::Kubernetes(wanted) => Self::Kubernetes(kubernetes::Handle::new(wanted)),
+        }
+    }
+
+    fn change(&self, made: Made) {
+        match (self, made) {
+            (Self::Files(opened), Made::Files(files)) => opened.store(Arc::new(files)),
+            #[cfg(feature = "kubernetes")]
+            (Self::Kubernetes(handle), Made::Kubernetes(wanted)) => handle.change(wanted),
+            // What it is made of is not new.
+            _ => {}
+        }
+    }
 }
 
 /// How the sources of a cluster are reached. Where any of it changes, its
@@ -106,8 +151,8 @@ pub(super) struct Sources {
 pub(super) struct Prepared {
     /// With new clients, where they are needed.
     clusters: BTreeMap<String, (Settings, Option<Clients>)>,
-    /// With files, where they are to be opened (again).
-    sources: BTreeMap<Key, Option<Arc<dyn Files>>>,
+    /// With what is new of them.
+    sources: BTreeMap<Key, Made>,
 }
 
 /// What applying a configuration changed.
@@ -144,12 +189,18 @@ impl Sources {
             let access = Access::of(cluster, &config.limits, Handle::current());
             for what in What::all(cluster) {
                 let key = (cluster.name.clone(), what);
-                let files = match &key.1 {
-                    What::EventLogs(_) if is_same && self.running.contains_key(&key) => None,
-                    What::EventLogs(location) => Some(open_place(location, &access)?.into()),
-                    What::Url(_) | What::Driver(_) | What::HistoryServer(_) => None,
+                let running = self.running.get(&key).filter(|_| is_same);
+                let made = match &key.1 {
+                    What::EventLogs(_) if running.is_some() => Made::None,
+                    What::EventLogs(location) => Made::Files(open_place(location, &access)?.into()),
+                    What::Url(_) | What::Driver(_) | What::HistoryServer(_) => Made::None,
+                    #[cfg(feature = "kubernetes")]
+                    What::Kubernetes => match running.map(|running| &running.parts) {
+                        Some(Parts::Kubernetes(handle)) if handle.is_for(cluster) => Made::None,
+                        _ => Made::Kubernetes(kubernetes::Wanted::new(cluster, config)?),
+                    },
                 };
-                sources.insert(key, files);
+                sources.insert(key, made);
             }
             let clients = if is_same { None } else { Some(Clients::new(cluster, config)?) };
             clusters.insert(cluster.name.clone(), (settings, clients));
@@ -178,16 +229,14 @@ impl Sources {
             self.clusters.insert(name, (settings, reached));
         }
         let mut before = mem::take(&mut self.running);
-        for (key, files) in prepared.sources {
+        for (key, made) in prepared.sources {
             if let Some(running) = before.remove(&key) {
-                if let (Some(opened), Some(files)) = (&running.files, files) {
-                    opened.store(Arc::new(files));
-                }
+                running.parts.change(made);
                 self.running.insert(key, running);
                 applied.kept += 1;
             } else {
                 applied.started += 1;
-                self.start(watcher, key, files);
+                self.start(watcher, key, made);
             }
         }
         for (key, running) in before {
@@ -198,8 +247,15 @@ impl Sources {
         applied
     }
 
-    fn start(&mut self, watcher: &Arc<Watcher>, key: Key, files: Option<Arc<dyn Files>>) {
+    fn start(&mut self, watcher: &Arc<Watcher>, key: Key, made: Made) {
         let Some((_, reached)) = self.clusters.get(&key.0) else { return };
+        let parts = Parts::of(made);
+        // Credentials of the cluster's servers are not for its pods.
+        #[cfg(feature = "kubernetes")]
+        let reached = match &parts {
+            Parts::Kubernetes(handle) => handle.reached(),
+            _ => reached,
+        };
         let place = Place {
             watcher: Arc::clone(watcher),
             cluster: key.0.as_str().into(),
@@ -209,12 +265,8 @@ impl Sources {
             told: AtomicBool::new(false),
         };
         watcher.source_begins();
-        let running = Running {
-            stop: place.stop.clone(),
-            ended: CancellationToken::new(),
-            files: files.map(|files| Arc::new(Opened::from_pointee(files))),
-        };
-        let (what, files) = (key.1.clone(), running.files.clone());
+        let running = Running { stop: place.stop.clone(), ended: CancellationToken::new(), parts };
+        let (what, parts) = (key.1.clone(), running.parts.clone());
         let ended = running.ended.clone().drop_guard();
         // The same source as it was before a reload: two would get in each
         // other's way.
@@ -224,7 +276,7 @@ impl Sources {
             if let Some(before) = before {
                 before.cancelled().await;
             }
-            watch(place, what, files).await;
+            watch(place, what, parts).await;
         });
         self.running.insert(key, running);
     }
@@ -237,20 +289,25 @@ impl Sources {
 }
 
 /// Watches one source until it is told to stop.
-async fn watch(place: Place, what: What, files: Option<Arc<Opened>>) {
-    let target = match (&what, &files) {
-        (What::EventLogs(_), Some(files)) => place.target(&files.load().display("")),
-        (What::EventLogs(location), None) => place.target(location),
+async fn watch(place: Place, what: What, parts: Parts) {
+    let target = match (&what, &parts) {
+        (What::EventLogs(_), Parts::Files(files)) => place.target(&files.load().display("")),
+        (What::EventLogs(location), _) => place.target(location),
         (What::Url(url) | What::Driver(url) | What::HistoryServer(url), _) => place.target(url),
+        #[cfg(feature = "kubernetes")]
+        (What::Kubernetes, _) => place.target(&kubernetes::TARGET),
     };
     let (watcher, stop, daemon) =
         (Arc::clone(&place.watcher), place.stop.clone(), place.daemon.clone());
-    match (what, files) {
+    match (what, parts) {
         (What::Url(url), _) => source::find_out(place, url).await,
         (What::Driver(url), _) => driver::watch(place, url).await,
         (What::HistoryServer(url), _) => history_server::watch(place, url).await,
-        (What::EventLogs(_), Some(files)) => event_logs::watch(place, files).await,
-        (What::EventLogs(_), None) => {}
+        (What::EventLogs(_), Parts::Files(files)) => event_logs::watch(place, files).await,
+        #[cfg(feature = "kubernetes")]
+        (What::Kubernetes, Parts::Kubernetes(handle)) => kubernetes::watch(place, handle).await,
+        // Each was prepared with its parts.
+        _ => {}
     }
     if stop.is_cancelled() && !daemon.is_cancelled() {
         SourceRemoved { target }.emit(&watcher.telemetry);

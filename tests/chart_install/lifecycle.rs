@@ -14,12 +14,12 @@ const PERSISTENT: &str = "storage: {persistence: {enabled: true}}";
 /// What a release `watch` in its namespace consists of, in any shape.
 const ALWAYS: [&str; 14] = [
     "ConfigMap/watch-spark-exporter",
-    "ConfigMap/watch-spark-exporter-dashboard-application",
-    "ConfigMap/watch-spark-exporter-dashboard-exporter",
-    "ConfigMap/watch-spark-exporter-dashboard-fleet",
-    "ConfigMap/watch-spark-exporter-dashboard-job",
-    "ConfigMap/watch-spark-exporter-dashboard-stage",
-    "ConfigMap/watch-spark-exporter-dashboard-streaming",
+    "ConfigMap/watch-spark-exporter-application",
+    "ConfigMap/watch-spark-exporter-exporter",
+    "ConfigMap/watch-spark-exporter-fleet",
+    "ConfigMap/watch-spark-exporter-job",
+    "ConfigMap/watch-spark-exporter-stage",
+    "ConfigMap/watch-spark-exporter-streaming",
     "PersistentVolumeClaim/watch-spark-exporter-store",
     "PrometheusRule/watch-spark-exporter",
     "Role/watch-spark-exporter",

@@ -45,9 +45,16 @@ pub(crate) struct Helm {
 
 impl Helm {
     pub(crate) fn new(version: &str, server: &ApiServer) -> Self {
+        Self::of(version, server, ADMIN_TOKEN, "default")
+    }
+
+    /// As whoever has this token, in a namespace unless another is named.
+    pub(crate) fn of(version: &str, server: &ApiServer, token: &str, namespace: &str) -> Self {
         let program = part(&["helm", version]).join("helm");
-        let kubeconfig = server.admin_config();
-        Self { program, kubeconfig, home: tempfile::tempdir().unwrap() }
+        let home = tempfile::tempdir().unwrap();
+        let kubeconfig = home.path().join("kubeconfig");
+        server.kubeconfig(&kubeconfig, token, namespace);
+        Self { program, kubeconfig, home }
     }
 
     /// `helm ARGUMENTS`, with these values (YAML) where there are any.
@@ -76,18 +83,12 @@ impl Helm {
     }
 
     /// The objects that a release `name` in this namespace would be, those of
-    /// hooks too, as this API server makes of the chart.
+    /// hooks too, with the kinds that this API server knows (Helm 4).
     pub(crate) fn objects(&self, name: &str, namespace: &str, values: &str) -> Vec<Value> {
         let chart = chart();
         let chart = chart.to_str().unwrap();
-        let arguments =
-            ["template", name, chart, "--namespace", namespace, "--validate", "--dry-run=server"];
-        let arguments: &[&str] = if self.program.to_str().unwrap().contains("helm-3") {
-            &arguments[..6]
-        } else {
-            &["template", name, chart, "--namespace", namespace, "--dry-run=server"]
-        };
-        objects(&self.succeeds(arguments, values))
+        let arguments = ["template", name, chart, "--namespace", namespace, "--dry-run=server"];
+        objects(&self.succeeds(&arguments, values))
     }
 }
 
@@ -128,7 +129,14 @@ pub(crate) async fn cluster_objects_of(server: &ApiServer, release: &str) -> BTr
 }
 
 /// Every kind that can be listed in a namespace: path of its resource, kind.
-async fn listed(server: &ApiServer) -> BTreeMap<String, String> {
+/// Of the shared server once, since no test there defines others.
+async fn listed(server: &ApiServer) -> &'static BTreeMap<String, String> {
+    static LISTED: tokio::sync::OnceCell<BTreeMap<String, String>> =
+        tokio::sync::OnceCell::const_new();
+    LISTED.get_or_init(|| kinds_of(server)).await
+}
+
+async fn kinds_of(server: &ApiServer) -> BTreeMap<String, String> {
     let mut versions = vec!["/api/v1".to_owned()];
     let (_, groups) = server.request_as(ADMIN_TOKEN, Method::GET, "/apis", None).await;
     for group in groups["groups"].as_array().unwrap() {

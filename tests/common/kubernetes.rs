@@ -464,9 +464,11 @@ fn write_certificates(folder: &Path) -> String {
     authority
 }
 
-/// The documents of a YAML text.
+/// The documents of a YAML text, read as Kubernetes reads it (YAML 1.1, where
+/// `0440` is octal).
 pub(crate) fn objects(yaml: &str) -> Vec<Value> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(yaml)
+    let options = serde_saphyr::options! { legacy_octal_numbers: true };
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(yaml, options)
         .unwrap_or_else(|error| panic!("not YAML: {error}\n{yaml}"));
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }

@@ -133,6 +133,11 @@
 {{- mustMergeOverwrite $config (omit (deepCopy .Values.config) "clusters") | toYaml }}
 {{- end }}
 
+{{/* The file of the ConfigMap; empty where a Secret of the user's holds it. */}}
+{{- define "spark-exporter.daemonConfig" -}}
+{{- if not .Values.configExistingSecret }}{{ include "spark-exporter.config" . }}{{ end }}
+{{- end }}
+
 {{/*
 Stops where the configuration holds a secret itself: everybody who may read
 ConfigMaps would see it. List of the path and the value there.

@@ -7,7 +7,7 @@
 {{- $web := include "spark-exporter.web.secretName" . }}
 metadata:
   annotations:
-    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}
+    checksum/config: {{ print (include "spark-exporter.daemonConfig" .) (include "spark-exporter.web.client" (list . false)) | sha256sum }}
     {{- if and $web (not .Values.web.existingSecret) }}
     checksum/web: {{ include "spark-exporter.web.config" . | sha256sum }}
     {{- end }}

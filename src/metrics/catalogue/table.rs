@@ -378,6 +378,8 @@ catalogue! {
         "Runs held in memory: running ones, and finished ones until their retention ends";
     ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 6, Stable,
         "Runs that sources showed in their latest cycle and that have no series here, by reason: what is not covered";
+    ApplicationsElsewhere, "spark_exporter_applications_elsewhere", "spark_exporter.applications_elsewhere", Gauge, Things("{application}"), Daemon, ["spark_cluster"], 1000, Stable,
+        "Runs that sources of the cluster showed in their latest cycle and that another shard covers; a run that two sources show counts twice";
     ApplicationsAppeared, "spark_exporter_applications_appeared_total", "spark_exporter.applications_appeared", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs seen for the first time";
     ApplicationsFinished, "spark_exporter_applications_finished_total", "spark_exporter.applications_finished", Counter, Things("{application}"), Daemon, [], 1, Experimental,
@@ -386,6 +388,10 @@ catalogue! {
         "Finished runs whose series were given up after their retention";
     IdentityCollisions, "spark_exporter_identity_collisions_total", "spark_exporter.identity_collisions", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs that carry the id of another run: give their sources different cluster names";
+    ShardOrdinal, "spark_exporter_shard_ordinal", "spark_exporter.shard_ordinal", Gauge, Things(""), Daemon, [], 1, Stable,
+        "Which shard of the runs this daemon covers, from 0; 0 where it covers all of them";
+    Shards, "spark_exporter_shards", "spark_exporter.shards", Gauge, Things("{shard}"), Daemon, [], 1, Stable,
+        "How many shards divide the runs (--total-shards); 1 where this daemon covers all of them";
     ConfigGood, "spark_exporter_config_last_reload_successful", "spark_exporter.config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
         "1 when the configuration was taken when it was read last (at the start, by SIGHUP or /-/reload); 0: it was not, and the one before is in force";
     ConfigTime, "spark_exporter_config_last_reload_success_timestamp_seconds", "spark_exporter.config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
@@ -408,6 +414,20 @@ catalogue! {
         "Size of the store: its file or tables, or what its runs take in memory, as of the last look";
     StorageForgotten, "spark_exporter_storage_runs_forgotten_total", "spark_exporter.storage.runs_forgotten", Counter, Things("{run}"), Daemon, [], 1, Experimental,
         "Runs that left the store: older than storage.retention.time, or the oldest beyond storage.retention.size";
+    KubernetesWatchUp, "spark_exporter_kubernetes_watch_up", "spark_exporter.kubernetes.watch_up", Gauge, Things(""), Daemon, ["spark_cluster", "kind"], 50, Stable,
+        "1 while objects of the kind are watched in every namespace asked for, 0 while that fails in one; absent where the server has no such kind. Without driver_pods and client_mode_pods drivers stay unseen, and spark_exporter_target_up of target kubernetes is 0 as well; the others only add to what is known";
+    KubernetesObjects, "spark_exporter_kubernetes_objects", "spark_exporter.kubernetes.objects", Gauge, Things("{object}"), Daemon, ["spark_cluster", "kind"], 50, Experimental,
+        "Objects of the kind that are known, ended ones included as long as the server keeps them";
+    KubernetesDrivers, "spark_exporter_kubernetes_drivers", "spark_exporter.kubernetes.drivers", Gauge, Things("{pod}"), Daemon, ["spark_cluster", "state"], 70, Stable,
+        "Pods of drivers by what became of asking them: answering; starting (no answer yet, or none of late); silent (none for 5 minutes, though the pod runs: a network policy, or spark.ui.enabled false); idle (client mode, no driver in it now); waiting (the pod does not run yet); ended; limit (beyond limits.applications, not asked)";
+    KubernetesDriversFound, "spark_exporter_kubernetes_drivers_found_total", "spark_exporter.kubernetes.drivers_found", Counter, Things("{driver}"), Daemon, ["spark_cluster"], 10, Experimental,
+        "Drivers that began to be asked, since their pod runs";
+    KubernetesDriversSilenced, "spark_exporter_kubernetes_drivers_silenced_total", "spark_exporter.kubernetes.drivers_silenced", Counter, Things("{driver}"), Daemon, ["spark_cluster"], 10, Experimental,
+        "Times a driver was found silent";
+    KubernetesLists, "spark_exporter_kubernetes_lists_total", "spark_exporter.kubernetes.lists", Counter, Things("{list}"), Daemon, ["spark_cluster", "kind"], 50, Experimental,
+        "Lists that a watch began with, the first and each after it broke";
+    KubernetesFailures, "spark_exporter_kubernetes_watch_failures_total", "spark_exporter.kubernetes.watch_failures", Counter, Things("{failure}"), Daemon, ["spark_cluster", "kind", "reason"], 500, Stable,
+        "Lists and watches that failed, each try, by reason; forbidden: the service account lacks get, list or watch; expired: the server forgot where the watch stood, and it began with a new list, no fault in itself";
     OtlpRequests, "spark_exporter_otlp_requests_total", "spark_exporter.otlp.requests", Counter, Things("{request}"), Daemon, ["signal", "outcome"], 9, Stable,
         "Requests by OTLP by what became of them: accepted, refused (never to be taken: lost) or given_up (not taken in time: what is sent next makes up for it); signals that are not sent have no series";
     OtlpAttemptFailures, "spark_exporter_otlp_attempt_failures_total", "spark_exporter.otlp.attempt_failures", Counter, Things("{attempt}"), Daemon, ["signal", "reason"], 21, Experimental,

@@ -6,6 +6,7 @@
 //! Texts must be clean of secrets before they come here: URLs without user
 //! information or query, messages without header values.
 
+mod kubernetes;
 mod logs;
 mod otlp;
 mod runs;
@@ -15,6 +16,7 @@ mod storage;
 mod web;
 mod web_config;
 
+pub use kubernetes::*;
 pub use logs::*;
 pub use otlp::*;
 pub use runs::*;
@@ -46,6 +48,7 @@ mod tests {
             requests: 2,
             bytes: 100,
             skipped,
+            elsewhere: 0,
         }
     }
 
