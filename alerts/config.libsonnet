@@ -108,6 +108,8 @@
       SparkExporterApplicationsSkipped: { enabled: true, 'for': '30m', severity: 'warning' },
       SparkExporterEventLogsUnreadable: { enabled: true, 'for': '0m', severity: 'warning' },
       SparkExporterSeriesDropped: { enabled: true, 'for': '15m', severity: 'warning' },
+      SparkExporterConfigReloadFailed: { enabled: true, 'for': '5m', severity: 'warning' },
+      SparkExporterWebConfigReloadFailed: { enabled: true, 'for': '5m', severity: 'warning' },
       SparkExporterStorageDown: { enabled: true, 'for': '5m', severity: 'warning' },
       SparkExporterStoragePending: { enabled: true, 'for': '30m', severity: 'warning' },
       SparkExporterOtlpFailing: { enabled: true, 'for': '15m', severity: 'warning' },

@@ -110,6 +110,22 @@ local lib = import '../lib.libsonnet';
           + '{{ else }}Two things have the same labels once these are cut to limits.label_length.{{ end }}'
         )
         + alert(
+          'SparkExporterConfigReloadFailed',
+          |||
+            spark_exporter_config_last_reload_successful{%(sel)s} == 0
+          |||,
+          'spark-exporter did not take its new configuration.',
+          who + ' read its configuration again and could not use it: the one before is still in force, and the next restart will fail. Its log says what is wrong.'
+        )
+        + alert(
+          'SparkExporterWebConfigReloadFailed',
+          |||
+            spark_exporter_web_config_last_reload_successful{%(sel)s} == 0
+          |||,
+          'spark-exporter did not take its new certificates or users.',
+          who + ' cannot use its web configuration file, or a certificate that it names, since that changed: what was there before is still in force, an old certificate until it expires. Its log says what is wrong.'
+        )
+        + alert(
           'SparkExporterStorageDown',
           |||
             spark_exporter_storage_up{%(sel)s} == 0

@@ -96,6 +96,7 @@ def _head() -> list:
             "s",
             value_query(f"max(time() - {series('spark_exporter_snapshot_timestamp_seconds')})"),
             limits=steps((None, OK), (120, WARNING), (600, CRITICAL)),
+            width=3,
         ),
         stat(
             "Series lost",
@@ -105,6 +106,7 @@ def _head() -> list:
             "once for each.",
             "short",
             value_query(in_range("spark_exporter_series_dropped_total", AS_IT_SHOULD_BE)),
+            width=3,
             limits=odd,
             decimals=0,
         ),
@@ -115,6 +117,19 @@ def _head() -> list:
             "none",
             value_query(f"min({series('spark_exporter_storage_up')})"),
             mappings=yes_no("works", "in trouble"),
+            width=3,
+        ),
+        stat(
+            "Configuration",
+            "Whether the configuration, and the file of the web end with its certificates, were taken when they "
+            "were last read. Where they were not, those before are in force, and a restart would fail.",
+            "none",
+            value_query(
+                f"min({series('spark_exporter_config_last_reload_successful')}) "
+                f"* (min({series('spark_exporter_web_config_last_reload_successful')}) or vector(1))"
+            ),
+            mappings=yes_no("taken", "not taken"),
+            width=3,
         ),
     ]
 

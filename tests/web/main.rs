@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod authority;
+#[path = "../common/mod.rs"]
+mod common;
+mod scrape;
 #[path = "../support/mod.rs"]
 mod support;
 

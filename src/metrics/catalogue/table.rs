@@ -462,6 +462,6 @@ catalogue! {
         "Series of this exposition";
     WebRequests, "spark_exporter_http_requests_total", "spark_exporter.http.requests", Counter, Things("{request}"), Daemon, ["path", "code"], 40, Experimental,
         "Requests this daemon answered, by path and status code, as of the snapshot";
-    WebFailures, "spark_exporter_http_failures_total", "spark_exporter.http.failures", Counter, Things("{connection}"), Daemon, ["reason"], 4, Experimental,
+    WebFailures, "spark_exporter_http_failures_total", "spark_exporter.http.failures", Counter, Things("{connection}"), Daemon, ["reason"], 5, Experimental,
         "Connections that were refused or broke, by reason, as of the snapshot";
 }
