@@ -18,6 +18,8 @@ pub(crate) struct Container {
     mounts: Vec<String>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    /// As it was rendered.
+    container: Value,
 }
 
 impl Container {
@@ -65,7 +67,8 @@ impl Container {
             argument
         });
         let arguments = arguments.collect();
-        Self { folder, mounts, arguments, environment }.moved()
+        let container = container.clone();
+        Self { folder, mounts, arguments, environment, container }.moved()
     }
 
     /// Paths in arguments and files are those below the folder.
@@ -122,15 +125,19 @@ impl Container {
         (program, address)
     }
 
-    /// What `check-config` says of the configuration.
-    pub(crate) fn check(&self) -> Result<String, String> {
-        let output = Command::new(env!("CARGO_BIN_EXE_spark-exporter"))
-            .arg("check-config")
-            .arg(self.path("/etc/spark-exporter/config.yml"))
-            .output()
-            .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    /// The command that the kubelet would run in the container, which listens
+    /// at this address.
+    pub(crate) fn probe(&self, probe: &str, address: &str) -> Command {
+        let words = self.container[probe]["exec"]["command"].as_array();
+        let mut words = words.unwrap_or_else(|| panic!("{probe} is no command")).iter();
+        assert_eq!(words.next().unwrap(), "spark-exporter", "the image's program");
+        let port = self.container["ports"][0]["containerPort"].to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
+        for word in words {
+            let word = self.below(word.as_str().unwrap());
+            command.arg(word.replace(&format!("127.0.0.1:{port}"), address));
+        }
+        command
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::json;
 
 use crate::common::fake_spark::FakeSpark;
@@ -10,39 +11,84 @@ use crate::common::real::{get, until};
 use crate::common::recorded_server::{answer, folder};
 use crate::common::value;
 use crate::container::Container;
-use crate::world::{Helm, chart, ci_values, with_operator};
+use crate::world::{Helm, chart, with_operator};
 
-/// Whoever changes the configuration or the chart alone learns of it here.
+/// Each pod of a StatefulSet knows its part of the runs by its own name.
 #[tokio::test]
-async fn every_example_is_a_configuration_that_the_program_takes() {
+async fn a_shard_is_told_which_one_it_is() {
     let server = crate::examples::with_all().await;
-    let helm = Helm::new("4", server);
-    let mut refused = Vec::new();
-    for file in ci_values() {
-        let values = std::fs::read_to_string(&file).unwrap();
-        if values.contains("configExistingSecret") {
-            continue;
-        }
-        let objects = helm.objects("watch", crate::examples::NAMESPACE, &values);
-        let container = Container::new(&objects, &SECRETS.map(|name| (name, "secret".to_owned())));
-        if let Err(said) = container.check() {
-            refused.push(format!("{}: {said}", file.display()));
-        }
-    }
-    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    let container = example(server, "shards-values.yaml", &[]);
+    let (_program, address) = container.run();
+    let metrics = format!("http://{address}/metrics");
+    // The last of three. (Before it watches anything it tells of no shard yet.)
+    until(&metrics, Duration::from_mins(1), |text| {
+        let told =
+            ["shard_ordinal", "shards"].map(|name| value(text, &format!("spark_exporter_{name}")));
+        (told == [Some(2.0), Some(3.0)]).then_some(())
+    })
+    .await;
 }
 
-/// Files that examples take from Secrets of their reader.
-const SECRETS: [&str; 8] = [
-    "history-server/password",
-    "company-ca/ca.crt",
-    "minio/key",
-    "s3/secret",
-    "collector-token/header",
-    "collector-ca/ca.crt",
-    "spark-exporter-postgres/password",
-    "postgres-ca/ca.crt",
-];
+/// Where not everybody may ask, the pod's probes may: the very command that
+/// the kubelet would run, with what the chart was told of credentials.
+#[tokio::test]
+async fn probes_pass_where_users_and_certificates_are_asked_for() {
+    let server = crate::examples::with_all().await;
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let signed = |name: &str| {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.signed_by(&key, &issuer).unwrap().pem(), key.serialize_pem())
+    };
+    let (certificate, key) = signed("127.0.0.1");
+    let (client_certificate, client_key) = signed("prometheus");
+    let secrets = [
+        ("spark-exporter-tls/tls.crt", certificate),
+        ("spark-exporter-tls/tls.key", key),
+        ("spark-exporter-tls/ca.crt", authority.clone()),
+        ("spark-exporter-client/tls.crt", client_certificate),
+        ("spark-exporter-client/tls.key", client_key),
+        ("spark-exporter-user/username", "prometheus".to_owned()),
+        ("spark-exporter-user/password", "correct horse".to_owned()),
+    ];
+    let authority = reqwest::Certificate::from_pem(authority.as_bytes()).unwrap();
+    let stranger =
+        reqwest::Client::builder().tls_certs_only([authority]).no_proxy().build().unwrap();
+    for file in ["tls-and-users-values.yaml", "client-certificates-values.yaml"] {
+        let container = example(server, file, &secrets);
+        let (_program, address) = container.run();
+        for probe in ["readinessProbe", "livenessProbe"] {
+            let output = container.probe(probe, &address).arg("--wait=1m").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{file}: {probe}: {said}");
+        }
+        // Nobody else: without a certificate there is no connection at all.
+        let answer = stranger.get(format!("https://{address}/metrics")).send().await;
+        let status = answer.map(|answer| answer.status().as_u16()).ok();
+        assert_eq!(status, file.starts_with("tls").then_some(401), "{file}");
+    }
+}
+
+/// The container of an example, before the shared API server.
+fn example(
+    server: &crate::common::kubernetes::ApiServer,
+    file: &str,
+    secrets: &[(&str, String)],
+) -> Container {
+    let values = std::fs::read_to_string(chart().join("ci").join(file)).unwrap();
+    // Nobody knows the password of the example.
+    let hash = bcrypt::hash("correct horse", 4).unwrap();
+    let example = regex::Regex::new(r"\$2y\$\S+").unwrap();
+    let values = example.replace_all(&values, regex::NoExpand(&hash));
+    let objects = Helm::new("4", server).objects("watch", crate::examples::NAMESPACE, &values);
+    let container = Container::new(&objects, secrets);
+    container.reaches_by(&server.admin_config());
+    container
+}
 
 /// A release in a namespace of its own finds drivers there; one that names
 /// namespaces finds them in those and in no other; one that has no right says
@@ -52,11 +98,13 @@ async fn it_finds_drivers_with_the_rights_of_its_service_account() {
     let server = with_operator().await;
     let helm = Helm::new("4", server);
     let chart = chart();
-    let spark = FakeSpark::start(|asked| answer(&folder("4.3.0", "live"), asked)).await;
-    let port = spark.url("").rsplit_once(':').unwrap().1.parse().unwrap();
+    let mut drivers = Vec::new();
     for namespace in ["found", "found-etl", "found-ml", "found-other"] {
         server.namespace(namespace).await;
+        let spark = FakeSpark::start(|asked| answer(&folder("4.3.0", "live"), asked)).await;
+        let port = spark.url("").rsplit_once(':').unwrap().1.parse().unwrap();
         driver(server, namespace, port).await;
+        drivers.push(spark);
     }
     for (release, values, found) in [
         ("own", "storage: {persistence: {enabled: true}}", Some(1.0)),
@@ -81,7 +129,7 @@ async fn it_finds_drivers_with_the_rights_of_its_service_account() {
         if let Some(count) = found {
             until(&metrics, within, |text| {
                 let drivers =
-                    series(text, "spark_exporter_kubernetes_drivers", "state=\"running\"");
+                    series(text, "spark_exporter_kubernetes_drivers", "state=\"answering\"");
                 let up = series(text, "spark_exporter_target_up", "target=\"kubernetes\"");
                 (drivers == Some(count) && up == Some(1.0)).then_some(())
             })
