@@ -66,9 +66,11 @@ docs: ## Write the generated documentation again
 alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
 	$$(tests/parts/python-tools)/bin/python -B alerts/compile
 	UPDATE_DOCS=1 cargo test --locked --quiet --test alerts the_tables_of_the_page
+	@$(MAKE) --no-print-directory chart
 
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py
+	@$(MAKE) --no-print-directory chart
 
 chart: ## Write what the Helm chart has of other files: alerts, dashboards, its values' schema and table
 	$$(tests/parts/python-tools)/bin/python -B helm/compile
