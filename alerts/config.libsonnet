@@ -112,6 +112,7 @@
       SparkExporterStoragePending: { enabled: true, 'for': '30m', severity: 'warning' },
       SparkExporterOtlpFailing: { enabled: true, 'for': '15m', severity: 'warning' },
       SparkExporterAppNamesOverflowed: { enabled: true, 'for': '0m', severity: 'warning' },
+      SparkExporterShardsWrong: { enabled: true, 'for': '15m', severity: 'warning' },
       SparkExporterIdentityCollisions: { enabled: true, 'for': '0m', severity: 'warning' },
     },
   },

@@ -12,15 +12,17 @@ use spark_exporter::metrics::catalogue::{CATALOGUE, Id, Kind, Scope};
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::metrics::{Family, NameView, RunView, Sample, Snapshot, Value, build};
 use spark_exporter::model::{
-    DataQuality, Distribution, Source, Stage, StageId, StageStatus, State, StreamingState,
+    DataQuality, Distribution, DriverPod, KubernetesFacts, Pod, PodName, PodPhase, Source, Stage,
+    StageId, StageStatus, State, StreamingState,
 };
 use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
 use spark_exporter::telemetry::events::{
     CycleFinished, KubernetesSeen, LogsListed, NameOverflowed, OtlpAccepted, SeriesDropped,
-    ThresholdsSet, WebRequestFailed, WebRequestServed,
+    SubmissionTold, ThresholdsSet, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{
-    KubernetesCounts, TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting,
+    KubernetesCounts, SubmissionId, SubmissionStatus, TargetId, Telemetry, TelemetrySnapshot,
+    ThresholdSetting,
 };
 use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
 
@@ -137,6 +139,16 @@ fn every_metric_of_the_catalogue_can_be_made() {
     let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
     ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }
         .emit(&telemetry);
+    SubmissionTold {
+        id: SubmissionId {
+            cluster: "c".to_owned(),
+            operator: "kubeflow",
+            namespace: "etl".to_owned(),
+            name: "orders".to_owned(),
+        },
+        status: Some(SubmissionStatus { state: "submitted", attempts: 0, submitted: Some(at(0)) }),
+    }
+    .emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
     let snapshot = build(
@@ -152,6 +164,107 @@ fn every_metric_of_the_catalogue_can_be_made() {
         .map(|metric| metric.name)
         .collect();
     assert_eq!(missing, Vec::<&str>::new());
+}
+
+/// Its driver's pod, and the labels of it that the operator allows.
+fn in_pod(view: &RunView, labels: &[(&str, &str)]) -> RunView {
+    changed(view, |application, _| {
+        let pod = Pod {
+            name: PodName {
+                namespace: "etl".into(),
+                name: "orders-driver".into(),
+                uid: "1".into(),
+            },
+            node: None,
+            phase: PodPhase::Running,
+            reason: None,
+            end: None,
+            deletion: None,
+            deleted: false,
+        };
+        let labels =
+            labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let driver = DriverPod { pod, app_id: Some("app-1".into()), labels };
+        application.learn(&KubernetesFacts {
+            driver: Some(Arc::new(driver)),
+            ..KubernetesFacts::default()
+        });
+    })
+}
+
+#[test]
+fn labels_of_a_pod_are_on_the_info_of_its_run_only() {
+    let text = "a \"b\"\nc".to_owned() + &"x".repeat(1_000);
+    let labels = [("app.kubernetes.io/part-of", text.as_str()), ("team", "etl"), ("empty", "")];
+    let mut other = run();
+    other = changed(&other, |application, _| application.id.app_id = "app-2".to_owned());
+    let snapshot = snapshot(&[in_pod(&run(), &labels), other], &Limits::default());
+    assert_eq!(snapshot.duplicate(), None);
+    for format in [Format::Prometheus, Format::OpenMetrics] {
+        let text = render(&Arc::new(snapshot.clone()), format);
+        let infos: Vec<&str> =
+            text.lines().filter(|line| line.starts_with("spark_application_info{")).collect();
+        assert_eq!(infos.len(), 2);
+        let (told, untold): (Vec<&str>, Vec<&str>) =
+            infos.into_iter().partition(|line| line.contains("app_id=\"app-1\""));
+        assert!(
+            told[0].contains(
+                "k8s_namespace_name=\"etl\",k8s_pod_name=\"orders-driver\",\
+                 label_app_kubernetes_io_part_of=\"a \\\"b\\\" cx"
+            ),
+            "{}",
+            told[0]
+        );
+        assert!(told[0].contains("label_team=\"etl\"") && !told[0].contains("label_empty"));
+        assert!(!told[0].contains("k8s_node_name"), "what is not known has no label");
+        assert!(told[0].len() < 800, "{}", told[0].len());
+        assert!(!untold[0].contains("k8s_") && !untold[0].contains("label_"), "{}", untold[0]);
+        assert_eq!(text.matches("label_team").count(), 1);
+    }
+}
+
+#[test]
+fn submissions_are_counted_and_those_to_look_at_are_bounded() {
+    let telemetry = Telemetry::new(at(0));
+    let tell = |number: u32, state: Option<&'static str>, attempts| {
+        let id = SubmissionId {
+            cluster: "c".to_owned(),
+            operator: "kubeflow",
+            namespace: "etl".to_owned(),
+            name: format!("orders-{number}"),
+        };
+        let submitted = Some(at(number.into()));
+        let status = state.map(|state| SubmissionStatus { state, attempts, submitted });
+        SubmissionTold { id, status }.emit(&telemetry);
+    };
+    let series = |id: Id| {
+        let snapshot = build(&[], &[], &telemetry.snapshot(), &Limits::default(), at(80));
+        let family = snapshot.family(id).iter();
+        let told = family.map(|one| (labels(one).join(" "), one.value.number().unwrap()));
+        told.collect::<Vec<_>>()
+    };
+    assert!(series(Id::KubernetesSubmissions).is_empty(), "no operator, no series");
+    tell(1, Some("running"), 1);
+    tell(2, Some("running"), 3);
+    tell(3, Some("submission_failed"), 0);
+    let counts = series(Id::KubernetesSubmissions);
+    assert_eq!(counts.len(), 7);
+    assert!(counts.contains(&("c kubeflow running".to_owned(), 2.0)));
+    assert!(counts.contains(&("c kubeflow failed".to_owned(), 0.0)));
+    let attempts = series(Id::KubernetesSubmissionAttempts);
+    let named: Vec<&str> = attempts.iter().map(|(labels, _)| labels.as_str()).collect();
+    assert_eq!(
+        named,
+        ["c kubeflow etl orders-3 submission_failed", "c kubeflow etl orders-2 running"]
+    );
+    for number in 10..200 {
+        tell(number, Some("failed"), 1);
+    }
+    assert_eq!(series(Id::KubernetesSubmissionAttempts).len(), 100);
+    for number in 1..200 {
+        tell(number, None, 0);
+    }
+    assert!(series(Id::KubernetesSubmissionAttempts).is_empty());
 }
 
 #[test]

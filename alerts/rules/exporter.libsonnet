@@ -146,6 +146,33 @@ local lib = import '../lib.libsonnet';
           who + ' added up {{ $value | printf "%.0f" }} runs as _other in the last hour: there are limits.app_names names already. Jobs under _other have no alerts of their own.'
         )
         + alert(
+          'SparkExporterShardsWrong',
+          // In order: they do not agree how many there are; as many are there; each number
+          // is there.
+          |||
+            max by (%(shards)s) (spark_exporter_shards{%(sel)s})
+            > min by (%(shards)s) (spark_exporter_shards{%(sel)s})
+            or
+            max by (%(shards)s) (spark_exporter_shards{%(sel)s} > 1)
+            != count by (%(shards)s) (spark_exporter_shards{%(sel)s} > 1)
+            or
+            max by (%(shards)s) (spark_exporter_shards{%(sel)s} > 1)
+            != count by (%(shards)s) (
+              count_values by (%(shards)s) (
+                "shard",
+                spark_exporter_shard_ordinal{%(sel)s} and on (%(exporter)s) spark_exporter_shards{%(sel)s} > 1
+              )
+            )
+          |||,
+          'The shards of spark-exporter do not make a whole.',
+          'Daemons of the job {{ $labels.job }}{{ with $labels.namespace }} in {{ . }}{{ end }} divide the runs into {{ $value }} shards'
+          + l.where(
+            'printf `count(' + l.promql('spark_exporter_shards{%(sel)sjob=') + '%q, namespace=%q})` $labels.job $labels.namespace | query',
+            '; {{ .Value }} are scraped'
+          )
+          + '. One is missing or there twice, or they do not agree how many there are: applications of some names are shown by nobody, or twice.'
+        )
+        + alert(
           'SparkExporterIdentityCollisions',
           |||
             increase(spark_exporter_identity_collisions_total{%(sel)s}[1h]) > 0

@@ -49,6 +49,7 @@ def make():
             "Executors": _executors(),
             "Stages": _stages(),
             "SQL": _sql(),
+            "Kubernetes": _place(),
             "Data, and how far it can be trusted": _data(),
         },
     )
@@ -71,7 +72,8 @@ def _head() -> list:
         stat(
             "State",
             "How the run stands, or how it ended. Lost: it is gone and nobody told of an end. "
-            "Unknown: nothing tells how it ended (Spark tells an exit code since 4.0).",
+            "Unknown: nothing tells how it ended (Spark tells an exit code since 4.0, and the driver's pod "
+            "where the exporter watches it).",
             "none",
             table_query(latest_state("spark_application_state", "state", RUN, ONE_RUN)),
             width=3,
@@ -114,6 +116,33 @@ def _head() -> list:
                 LEGEND_RUN,
             ),
         ),
+    ]
+
+
+def _place() -> list:
+    return [
+        table(
+            "On Kubernetes",
+            "The pod of the driver, where the exporter watches it: its namespace, its name, and the node it is "
+            "or was on. Labels of the pod that the exporter's configuration allows are on "
+            "spark_application_info, as label_NAME.",
+            [
+                table_query(
+                    last(
+                        "spark_application_info",
+                        f"{RUN}, k8s_namespace_name, k8s_pod_name, k8s_node_name",
+                        ONE_RUN,
+                    )
+                )
+            ],
+            [
+                Column("k8s_namespace_name", "Namespace", width=200),
+                Column("k8s_pod_name", "Driver's pod"),
+                Column("k8s_node_name", "Node", width=300),
+            ],
+            height=4,
+            no_value="Not on Kubernetes, or its pods are not watched",
+        )
     ]
 
 

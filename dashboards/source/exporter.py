@@ -39,7 +39,7 @@ def make():
             "A polite guest": _politeness(),
             "Size": _size(),
             "Store": _store(),
-            "Kubernetes": _kubernetes(),
+            "Kubernetes": [*_kubernetes(), *_pod_facts()],
             "Sent by OTLP": _otlp(),
         },
     )
@@ -168,6 +168,28 @@ def _coverage() -> list:
             height=9,
             stacked=True,
         ),
+        table(
+            "Shards",
+            "Which part of the runs each exporter covers: number and total, as --shard and --total-shards say. "
+            "Each number from 0 on should be there once, with the same total. Of other shards: runs that its "
+            "sources show and that another exporter covers; a run that two sources show counts twice.",
+            [
+                table_query(f"max by (instance) ({newest('spark_exporter_shard_ordinal')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_shards')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_applications')})"),
+                table_query(f"sum by (instance) ({newest('spark_exporter_applications_elsewhere')})"),
+            ],
+            [
+                Column("instance", "Exporter"),
+                Column("#A", "Shard", unit="short", width=90, decimals=0),
+                Column("#B", "Of", unit="short", width=90, decimals=0),
+                Column("#C", "Runs held", unit="short", width=110),
+                Column("#D", "Of other shards", unit="short", width=130),
+            ],
+            "Shard",
+            width=24,
+            no_value="",
+        ),
         timeline(
             "Sources that answer",
             "Each source over time: green while it answers.",
@@ -251,6 +273,63 @@ def _lag() -> list:
                 )
             ],
             width=24,
+        ),
+    ]
+
+
+def _pod_facts() -> list:
+    submission = "spark_cluster, k8s_namespace_name, submission, state"
+
+    def of_each(metric: str) -> str:
+        return f"max by ({submission}) ({newest(metric, CLUSTER)})"
+
+    return [
+        table(
+            "SparkApplications to look at",
+            "Resources of an operator whose driver waits, failed, is started again, or could not be submitted at "
+            "all (then no run of it shows anywhere). Started: how often its driver was. Since: how long ago its "
+            "newest attempt was submitted.",
+            [
+                table_query(of_each("spark_exporter_kubernetes_submission_attempts")),
+                table_query(
+                    f"time() - {of_each('spark_exporter_kubernetes_submission_timestamp_seconds')}"
+                ),
+            ],
+            [
+                Column("spark_cluster", "Cluster", width=120),
+                Column("k8s_namespace_name", "Namespace", width=200),
+                Column("submission", "SparkApplication"),
+                Column("state", "State", width=140),
+                Column("#A", "Started", unit="short", width=90),
+                Column("#B", "Since", unit="s", width=120, decimals=0),
+            ],
+            width=16,
+        ),
+        timeseries(
+            "SparkApplications, by what their operator says",
+            "Of those that are there. submission_failed: no driver ever ran.",
+            "short",
+            [
+                graph_query(
+                    f"sum by (state) ({series('spark_exporter_kubernetes_submissions', CLUSTER)})", "{{state}}"
+                )
+            ],
+            width=8,
+            height=9,
+            stacked=True,
+        ),
+        timeseries(
+            "What pods told after their run was read",
+            "Runs that were judged anew, since Kubernetes told more of them; and what it told that had to be "
+            "forgotten for want of room, so that outcomes and causes may be less certain.",
+            "short",
+            [
+                graph_query(grown("spark_exporter_kubernetes_runs_amended_total", "job"), "judged anew"),
+                graph_query(grown("spark_exporter_kubernetes_facts_forgotten_total", "job"), "forgotten"),
+            ],
+            width=24,
+            bars=True,
+            overrides=[fixed("judged anew", QUIET), fixed("forgotten", WARNING)],
         ),
     ]
 

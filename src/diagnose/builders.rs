@@ -43,6 +43,7 @@ pub(super) fn executor(id: &str, host: &str, cores: u32) -> Executor {
         added: Some(at(0)),
         removed: None,
         removed_reason: None,
+        pod: None,
         totals: ExecutorTotals::default(),
         storage_memory_used_bytes: None,
         storage_memory_bytes: None,

@@ -11,6 +11,7 @@
 //! summary of a run ([`RunSummary`]) against those of earlier ones.
 
 mod about;
+mod amended;
 mod blocked;
 mod context;
 mod cost;

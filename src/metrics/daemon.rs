@@ -13,7 +13,8 @@ use crate::config::Limits;
 use crate::telemetry::{
     DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,
     KUBERNETES_KINDS, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED,
-    SKIPPED, STORAGE_FAILURES, TelemetrySnapshot, ThresholdSetting, WEB_FAILURES,
+    SKIPPED, STORAGE_FAILURES, SUBMISSION_STATES, TelemetrySnapshot, ThresholdSetting,
+    WEB_FAILURES,
 };
 
 /// `dropped` is what the snapshot being made leaves out, `series` how many
@@ -62,6 +63,9 @@ pub(super) fn group(
         group.add(good, status.map(|status| status.good));
         group.add(time, status.map(|status| status.last_success));
     }
+    group.add(Id::KubernetesAmended, telemetry.pod_facts.amended);
+    group.add(Id::KubernetesForgotten, telemetry.pod_facts.forgotten);
+    submissions(&mut group, telemetry, limits);
     let storage = &telemetry.storage;
     group.add(Id::StorageUp, storage.up);
     by_word(&mut group, Id::StorageFailures, &STORAGE_FAILURES, &telemetry.storage_failures);
@@ -85,6 +89,50 @@ pub(super) fn group(
     }
     by_word(&mut group, Id::WebFailures, &WEB_FAILURES, &telemetry.web_failures);
     group
+}
+
+/// Operators whose resources are counted, at most: two in each of ten
+/// clusters.
+const MOST_OPERATORS: usize = 20;
+/// Resources with series of their own, at most.
+const MOST_SUBMISSIONS: usize = 100;
+
+/// Custom resources by state, and one by one those that somebody may have to
+/// look at: the rest shows as runs.
+fn submissions(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
+    let mut counts: BTreeMap<(&str, &'static str), BTreeMap<&'static str, u64>> = BTreeMap::new();
+    let mut looked_at = Vec::new();
+    for (id, status) in &telemetry.pod_facts.submissions {
+        let of_operator = counts.entry((&id.cluster, id.operator)).or_default();
+        *of_operator.entry(status.state).or_default() += 1;
+        if !matches!(status.state, "running" | "succeeded") || status.attempts > 1 {
+            looked_at.push((id, status));
+        }
+    }
+    for ((cluster, operator), counts) in counts.into_iter().take(MOST_OPERATORS) {
+        let cluster = Text::clean(cluster, limits.label_length);
+        for state in SUBMISSION_STATES {
+            let labels = [cluster.clone(), Text::Static(operator), Text::Static(state)];
+            let count = counts.get(state).copied().unwrap_or_default();
+            group.with(Id::KubernetesSubmissions, Extra::Many(Arc::new(labels)), count);
+        }
+    }
+    looked_at.sort_by_key(|(_, status)| std::cmp::Reverse(status.submitted));
+    let mut seen = std::collections::HashSet::new();
+    for (id, status) in looked_at.into_iter().take(MOST_SUBMISSIONS) {
+        let labels: Arc<[Text]> = Arc::new([
+            Text::clean(&id.cluster, limits.label_length),
+            Text::Static(id.operator),
+            Text::clean(&id.namespace, limits.label_length.max(253)),
+            Text::clean(&id.name, limits.label_length.max(253)),
+            Text::Static(status.state),
+        ]);
+        if seen.insert(Arc::clone(&labels)) {
+            let extra = Extra::Many(labels);
+            group.with(Id::KubernetesSubmissionAttempts, extra.clone(), status.attempts);
+            group.with(Id::KubernetesSubmissionTime, extra, status.submitted);
+        }
+    }
 }
 
 fn targets(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {

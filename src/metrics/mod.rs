@@ -8,6 +8,7 @@ mod executor;
 mod exemplar;
 mod finding;
 mod group;
+mod kubernetes;
 pub mod label;
 mod name;
 pub mod prometheus;

@@ -150,8 +150,7 @@ struct Labels<'a> {
 impl EncodeLabelSet for Labels<'_> {
     fn encode(&self, encoder: &mut LabelSetEncoder) -> fmt::Result {
         let Self { metric, sample } = self;
-        let mut label =
-            |name: &'static str, value: &Text| (name, value).encode(encoder.encode_label());
+        let mut label = |name: &str, value: &Text| (name, value).encode(encoder.encode_label());
         for (name, value) in metric.scope.labels().iter().zip(sample.labels.iter()) {
             label(name, value)?;
         }
@@ -161,12 +160,13 @@ impl EncodeLabelSet for Labels<'_> {
                 let name = metric.labels.first().copied().unwrap_or_default();
                 label(name, &Text::Static(value))
             }
-            Extra::Many(values) => metric
+            Extra::Many(values) | Extra::Named(values, _) => metric
                 .labels
                 .iter()
                 .zip(values.iter())
                 .try_for_each(|(name, value)| label(name, value)),
-        }
+        }?;
+        sample.extra.named().iter().try_for_each(|(name, value)| label(name, value))
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::catalogue::Id;
 use super::group::Group;
+use super::kubernetes;
 use super::label::Text;
 use super::sample::Extra;
 use super::snapshot::RunView;
@@ -126,7 +127,7 @@ fn time(group: &mut Group, diagnosis: &Diagnosis) {
 
 fn identity(group: &mut Group, view: &RunView, limits: &Limits) {
     let RunView { name, application, trace_id, .. } = view;
-    let facts = Arc::new([
+    let facts: Arc<[Text]> = Arc::new([
         Text::clean(name, limits.label_length),
         Text::clean_or_empty(application.spark_version.as_deref(), limits.label_length),
         Text::clean_or_empty(application.user.as_deref(), limits.label_length),
@@ -134,7 +135,10 @@ fn identity(group: &mut Group, view: &RunView, limits: &Limits) {
         Text::Static(application.source.as_str()),
         trace_id.map_or(Text::EMPTY, |id| Text::Shared(id.to_string().into())),
     ]);
-    group.with(Id::ApplicationInfo, Extra::Many(facts), true);
+    let named = kubernetes::labels(application, limits);
+    let facts =
+        if named.is_empty() { Extra::Many(facts) } else { Extra::Named(facts, named.into()) };
+    group.with(Id::ApplicationInfo, facts, true);
     for state in State::ALL {
         group.add_for(Id::ApplicationState, state.as_str(), state == application.state);
     }

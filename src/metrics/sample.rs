@@ -14,6 +14,19 @@ pub enum Extra {
     None,
     One(&'static str),
     Many(Arc<[Text]>),
+    /// Values of the metric's own labels, and labels that only some of its
+    /// series have, with their names.
+    Named(Arc<[Text]>, Arc<[(Arc<str>, Text)]>),
+}
+
+impl Extra {
+    /// Labels that only some series of the metric have.
+    pub fn named(&self) -> &[(Arc<str>, Text)] {
+        match self {
+            Self::Named(_, named) => named,
+            Self::None | Self::One(_) | Self::Many(_) => &[],
+        }
+    }
 }
 
 /// What a sample tells, by the kind of its metric.
@@ -107,7 +120,7 @@ impl Sample {
         let (one, many) = match &self.extra {
             Extra::None => (None, &[][..]),
             Extra::One(text) => (Some(Text::Static(text)), &[][..]),
-            Extra::Many(texts) => (None, &texts[..]),
+            Extra::Many(texts) | Extra::Named(texts, _) => (None, &texts[..]),
         };
         self.labels.iter().cloned().chain(one).chain(many.iter().cloned())
     }

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CachedRdd, Configuration, Driver, Executor, Job, JobStatus, Kind, SqlExecution, Stage,
-    StreamingQuery,
+    CachedRdd, Configuration, Driver, Executor, Job, JobStatus, Kind, OnKubernetes, SqlExecution,
+    Stage, StreamingQuery,
 };
 
 /// A run that ends within so many seconds after a job failed, with nothing
@@ -266,6 +266,8 @@ pub struct Application {
     /// Stage attempts left out of `stages` (evicted by Spark, or over our
     /// limit).
     pub stages_omitted: u64,
+    /// `None`: nobody told anything of it ([`Application::learn`]).
+    pub kubernetes: Option<Box<OnKubernetes>>,
 }
 
 impl Application {
@@ -294,6 +296,7 @@ impl Application {
             streaming_queries: None,
             data_quality: BTreeSet::new(),
             stages_omitted: 0,
+            kubernetes: None,
         }
     }
 
@@ -315,10 +318,12 @@ impl Application {
     /// An exit code of 0 does not speak against it: Spark 4 writes 0 also for
     /// a program that died of an exception, whose shutdown hook stops the
     /// context (seen with PySpark 4.3.0 on a Standalone cluster). Only on
-    /// Kubernetes does spark-submit hand the program's own code on.
+    /// Kubernetes does spark-submit hand the program's own code on, and does
+    /// the pod tell it.
     pub fn died_with(&self, job: &Job) -> bool {
-        let programs_own_code = self.exit_code.is_some()
-            && self.configuration.get("spark.master").is_some_and(|url| url.starts_with("k8s"));
+        let programs_own_code = self.proved_success()
+            || self.exit_code.is_some()
+                && self.configuration.get("spark.master").is_some_and(|url| url.starts_with("k8s"));
         let (Some(end), Some(failed_at)) = (self.end, job.completed) else { return false };
         !programs_own_code
             && job.status == JobStatus::Failed

@@ -1,10 +1,11 @@
 //! An executor: what was bought, and what became of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::MemoryPeaks;
+use super::{MemoryPeaks, Pod};
 
 /// One executor. `driver` appears only in local mode, where it runs tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Executor {
     /// Spark's free text, up to 8 KiB: on Kubernetes the states of all
     /// containers of the pod stand below its first lines.
     pub removed_reason: Option<String>,
+    /// How its pod ended, where Kubernetes told it.
+    pub pod: Option<Arc<Pod>>,
     pub totals: ExecutorTotals,
     /// Storage memory in use now; REST only.
     pub storage_memory_used_bytes: Option<u64>,

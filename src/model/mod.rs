@@ -14,10 +14,12 @@ mod executor;
 mod failure;
 mod job;
 mod kind;
+mod kubernetes;
 mod memory;
 mod names;
 mod plan;
 mod pod;
+mod pod_fate;
 mod sql;
 mod sql_error;
 mod stage;
@@ -35,6 +37,7 @@ pub use executor::{Executor, ExecutorTotals};
 pub use failure::FailureClass;
 pub use job::{Job, JobStatus};
 pub use kind::Kind;
+pub use kubernetes::{KubernetesFacts, OnKubernetes, PROVEN};
 pub use memory::{Driver, MemoryPeaks};
 pub(crate) use names::{Names, shorten};
 pub use plan::{LargestTask, MetricKind, MetricValue, Plan, PlanMetric, PlanNode};
@@ -42,6 +45,7 @@ pub use pod::{
     ContainerEnd, DriverPod, ExecutorPod, Operator, Pod, PodName, PodPhase, Submission,
     SubmissionState,
 };
+pub use pod_fate::PodFate;
 pub use sql::{SqlExecution, SqlStatus, SqlText};
 pub(crate) use sql_error::error_class;
 pub use stage::{

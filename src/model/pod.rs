@@ -54,7 +54,9 @@ pub struct Pod {
     pub reason: Option<String>,
     /// Of Spark's own container, whatever its sidecars did.
     pub end: Option<ContainerEnd>,
-    /// When somebody asked for its deletion.
+    /// When somebody asked for its deletion: `metadata.deletionTimestamp` less
+    /// `deletionGracePeriodSeconds`, since the API server writes there when
+    /// the pod has to be gone.
     pub deletion: Option<Timestamp>,
     /// Whether it is not there any more.
     pub deleted: bool,
@@ -113,6 +115,30 @@ pub enum SubmissionState {
     /// Between two attempts.
     Restarting,
     Unknown,
+}
+
+impl SubmissionState {
+    pub const ALL: [Self; 7] = [
+        Self::Submitted,
+        Self::Running,
+        Self::Succeeded,
+        Self::Failed,
+        Self::SubmissionFailed,
+        Self::Restarting,
+        Self::Unknown,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::SubmissionFailed => "submission_failed",
+            Self::Restarting => "restarting",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// A `SparkApplication`.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use super::json_kubernetes::KubernetesJson;
 use super::json_report::{ReportJson, SplitJson};
 use super::json_sql::{DriverJson, ExecutionJson, QueryJson};
 use super::{Diagnosed, Texts, View, privacy};
@@ -90,6 +91,8 @@ struct ApplicationJson<'a> {
     end: Option<String>,
     duration_seconds: Option<f64>,
     cost: Option<CostJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubernetes: Option<KubernetesJson<'a>>,
     data_quality: Vec<&'static str>,
     stages_omitted: u64,
     stages: Vec<StageJson>,
@@ -120,6 +123,7 @@ impl<'a> ApplicationJson<'a> {
             end: application.end.map(|time| time.to_string()),
             duration_seconds: application.duration().map(|duration| duration.as_secs_f64()),
             cost: run.diagnosis.price.as_ref().map(CostJson::from),
+            kubernetes: application.kubernetes.as_deref().map(KubernetesJson::from),
             data_quality: application.data_quality.iter().map(|mark| mark.as_str()).collect(),
             stages_omitted: application
                 .stages_omitted

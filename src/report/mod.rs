@@ -5,6 +5,7 @@ pub mod compare;
 mod focus;
 mod html;
 mod json;
+mod json_kubernetes;
 mod json_report;
 mod json_sql;
 mod markdown;

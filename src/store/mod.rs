@@ -46,7 +46,7 @@ pub use shards::ShardSince;
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
 use crate::config::Sharding;
-use crate::model::RunId;
+use crate::model::{PROVEN, RunId};
 
 /// How long a run whose end nobody saw must have stayed so before it is
 /// counted: its log or a History Server may still tell the end.
@@ -140,6 +140,12 @@ impl Store {
                     change.put_record(&known_key, &RunRecord { log, ..known })?;
                 }
                 return Ok((Recorded::Known, changed));
+            }
+            if known.proof == PROVEN && run.record.proof < PROVEN {
+                // Its pod may be gone by now: what it told is as true as then.
+                run.record.state = known.state;
+                run.record.ended_well = known.ended_well;
+                run.record.proof = known.proof;
             }
             let count = known.counted == Counted::NotYet && run.record.end_seen;
             // Of a run that had been given up, its end is news.
@@ -397,11 +403,12 @@ fn name_of(id: &RunId, app_name: &str) -> NameKey {
 }
 
 /// Whether a reading tells more of a run than the one that is kept: who saw
-/// the end is right, then who has every task.
+/// the end is right, then who has every task, then who is surer how it ended
+/// (Kubernetes may have told that later).
 pub(crate) fn is_better(new: &RunRecord, known: &RunRecord) -> bool {
     let of = |record: &RunRecord| {
         let seen_until = if record.end_seen { 0 } else { record.end_ms };
-        (record.end_seen, record.source.tells(), seen_until)
+        (record.end_seen, record.source.tells(), record.proof, seen_until)
     };
     of(new) > of(known)
 }

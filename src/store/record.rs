@@ -114,6 +114,9 @@ pub struct RunRecord {
     /// It succeeded, or its end was seen and nothing speaks against it (Spark
     /// 3 does not tell success).
     pub ended_well: bool,
+    /// How sure its state is: [`Application::outcome_proof`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub proof: u8,
     /// Its end; where nobody saw it, the latest moment its data speaks of.
     /// Milliseconds since the epoch, by Spark's clock.
     pub end_ms: i64,
@@ -125,6 +128,11 @@ pub struct RunRecord {
     pub findings: BTreeMap<String, u32>,
     pub counted: Counted,
     pub log: Option<LogSeen>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+fn is_zero(proof: &u8) -> bool {
+    *proof == 0
 }
 
 impl RunRecord {
@@ -164,6 +172,7 @@ impl StoredRun {
             source: application.source,
             end_seen,
             ended_well: end_seen && ended_well(application),
+            proof: application.outcome_proof(),
             end_ms: application.end.unwrap_or(application.observed).as_millisecond(),
             read_at_ms: 0,
             duration_ms: application

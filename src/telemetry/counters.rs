@@ -12,6 +12,8 @@ use jiff::Timestamp;
 
 /// Targets that get series of their own; more are counted as dropped.
 const MAX_TARGETS: usize = 1_000;
+/// Custom resources that are kept; more are counted as forgotten.
+pub(super) const MAX_SUBMISSIONS: usize = 10_000;
 /// Distinct label values a map keeps, should a caller use words beyond the
 /// closed lists.
 const MAX_WORDS: usize = 512;
@@ -156,6 +158,36 @@ pub struct ReloadStatus {
     pub last_success: Timestamp,
 }
 
+/// A `SparkApplication` of an operator.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SubmissionId {
+    pub cluster: String,
+    pub operator: &'static str,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// How it stands, as the operator says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubmissionStatus {
+    /// Of [`crate::telemetry::SUBMISSION_STATES`].
+    pub state: &'static str,
+    /// How often its driver was started.
+    pub attempts: u32,
+    pub submitted: Option<Timestamp>,
+}
+
+/// What Kubernetes told of runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodFactCounts {
+    /// Runs that it told more of after they were read.
+    pub amended: u64,
+    /// Facts that went before their time, for want of room.
+    pub forgotten: u64,
+    /// Custom resources that are there.
+    pub submissions: BTreeMap<SubmissionId, SubmissionStatus>,
+}
+
 /// All counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TelemetrySnapshot {
@@ -180,6 +212,7 @@ pub struct TelemetrySnapshot {
     pub applications_finished: u64,
     pub applications_expired: u64,
     pub identity_collisions: u64,
+    pub pod_facts: PodFactCounts,
     /// Runs whose name had no room: added up under `_other`.
     pub names_overflowed: u64,
     /// By reason.

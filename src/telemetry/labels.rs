@@ -90,6 +90,10 @@ pub const OTLP_FAILURES: [&str; 7] =
 /// than a request may be.
 pub const OTLP_DROPPED: [&str; 3] = ["backlog", "spans_limit", "too_large"];
 
+/// What an operator says of a `SparkApplication`.
+pub const SUBMISSION_STATES: [&str; 7] =
+    ["submitted", "running", "succeeded", "failed", "submission_failed", "restarting", "unknown"];
+
 /// Why an application that a source showed has no series.
 pub const SKIPPED: [&str; 6] =
     ["limit", "lookback", "unreadable", "in_progress", "running_on_history_server", "waiting"];

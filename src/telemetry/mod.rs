@@ -17,11 +17,12 @@ mod logfmt;
 pub mod logging;
 
 pub use counters::{
-    FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, ReloadStatus, Revision,
-    StorageStatus, TargetId, TargetStatus, Telemetry, TelemetrySnapshot, ThresholdSetting,
+    FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, PodFactCounts,
+    ReloadStatus, Revision, StorageStatus, SubmissionId, SubmissionStatus, TargetId, TargetStatus,
+    Telemetry, TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{
     DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,
     KUBERNETES_KINDS, LOG_FAILURES, OTLP_DROPPED, OTLP_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED,
-    SKIPPED, STORAGE_FAILURES, WEB_FAILURES,
+    SKIPPED, STORAGE_FAILURES, SUBMISSION_STATES, WEB_FAILURES,
 };

@@ -207,7 +207,7 @@ impl Memory {
     }
 
     /// The store, opened where it has to be and its time has come.
-    fn store(&self) -> Option<Arc<Store>> {
+    pub(super) fn store(&self) -> Option<Arc<Store>> {
         let ready = self.inner().store.clone();
         if ready.is_some() {
             return ready;

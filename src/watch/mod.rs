@@ -6,6 +6,7 @@
 //! of blocking threads. After each change the runs held are handed to the
 //! publisher, which the caller gave: it builds what is served.
 
+mod amend;
 mod driver;
 mod event_logs;
 mod history_server;
@@ -36,8 +37,10 @@ use tracing::info_span;
 pub use registry::{Held, Offer, Reading, Registry, Room};
 pub use sources::Applied;
 
+use self::amend::Waiting;
 use self::live::Live;
 use self::memory::Memory;
+use self::pods::Pods;
 use self::registry::locked;
 use self::sources::Sources;
 use crate::config::{Config, Limits, Sharding};
@@ -48,7 +51,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, ShardSet, ThresholdsSet,
+    IdentityCollision, OwnersKept, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -78,6 +81,10 @@ pub struct Watcher {
     telemetry: Arc<Telemetry>,
     registry: Mutex<Registry>,
     memory: Memory,
+    /// What Kubernetes told.
+    pods: Pods,
+    /// Runs whose driver's pod has still to say how they ended.
+    waiting_runs: Waiting,
     changed: Notify,
     /// Permits for parsing a log.
     parsing: Semaphore,
@@ -107,8 +114,13 @@ impl Watcher {
         let Sharding { shard, total_shards } = config.sharding;
         let is_store_shared = config.storage.url.is_some();
         ShardSet { shard: shard.0, total_shards, is_store_shared }.emit(&telemetry);
+        // How long after its end a run may still be read.
+        let late = config.retention.0.get().max(config.read.stale_after.get());
+        let pods = Pods::new(config.limits.applications, late);
         let live = Live::new(config);
         Arc::new(Self {
+            pods,
+            waiting_runs: Waiting::default(),
             memory: Memory::new(live.clone(), Arc::clone(&telemetry), open),
             live,
             telemetry,
@@ -153,6 +165,7 @@ impl Watcher {
             // runtime, and the next change tries again.
             let round = tokio::task::spawn_blocking(move || {
                 let _span = info_span!("publish").entered();
+                watcher.amend();
                 let more = watcher.remember();
                 publish(watcher.publication());
                 more
@@ -169,7 +182,11 @@ impl Watcher {
         self.sources.lock().await.shutdown().await;
         // What was read last is written, as far as that goes quickly; the
         // rest is read again at the next start.
-        let writing = tokio::task::spawn_blocking(move || self.remember());
+        let writing = tokio::task::spawn_blocking(move || {
+            self.amend();
+            self.end_waiting(true);
+            self.remember()
+        });
         let _ = tokio::time::timeout(LAST_WRITES, writing).await;
         Ok(())
     }
@@ -179,8 +196,11 @@ impl Watcher {
     ///
     /// # Errors
     /// As [`Watcher::run`] has them; the configuration before stays in force.
-    pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Applied, ClientError> {
+    pub async fn reload(self: &Arc<Self>, mut config: Config) -> Result<Applied, ClientError> {
         let mut sources = self.sources.lock().await;
+        if share::keep_owners(&self.config(), &mut config) {
+            OwnersKept.emit(&self.telemetry);
+        }
         let prepared = sources.prepare(&config)?;
         let config = Arc::new(config);
         self.live.put(Arc::clone(&config));
@@ -194,8 +214,9 @@ impl Watcher {
 
     /// Diagnoses a reading and takes it in. Blocking: call it where a log
     /// may be parsed. `log`: the log it was read from, to its end.
-    fn take_in(&self, application: Application, log: Option<LogSeen>) -> Offer {
+    fn take_in(&self, mut application: Application, log: Option<LogSeen>) -> Offer {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
+        let version = self.learn(&mut application);
         let config = self.config();
         let name = app_name(&application.name, &config.names, &config.limits);
         if !config.sharding.owns(&application.id.cluster, &name) {
@@ -226,8 +247,9 @@ impl Watcher {
             };
             self.registry().offer(reading, now, self.room())
         };
+        self.pods.was_applied(&application.id.cluster, &application.id.app_id, version);
         if let Some(run) = stored.filter(|_| offer != Offer::NoRoom) {
-            self.memory.remember(key, run);
+            self.settle_later(&application, key, run);
         }
         let run = application.id.to_string();
         if offer == Offer::New {

@@ -120,7 +120,8 @@ impl Registry {
         let known = self.runs.get(&key).filter(|held| held.application.end.is_some() || !ended);
         let known = known.and_then(|held| held.finished_read_at);
         let finished_read_at = finished.then(|| known.or(read_at).unwrap_or(now));
-        let log_followed = (!finished && application.source == Source::EventLog)
+        let grows = application.told_state() == State::Running;
+        let log_followed = (grows && application.source == Source::EventLog)
             || self.runs.get(&key).is_some_and(|held| held.log_followed);
         let held = Held {
             name,
@@ -152,7 +153,7 @@ impl Registry {
                     && held.application.state == State::Running
             });
         for (_, held) in of_application {
-            Arc::make_mut(&mut held.application).state = State::Lost;
+            Arc::make_mut(&mut held.application).set_told_state(State::Lost);
             held.finished_read_at = Some(now);
             held.log_followed = false;
             self.given_up.push(held.clone());
@@ -238,19 +239,65 @@ impl Registry {
         held.log_followed = false;
         let shown = &held.application;
         let unseen = shown.source == Source::EventLog || held.driver_gone;
-        if shown.state == State::Running && unseen {
-            Arc::make_mut(&mut held.application).state = state;
-            held.finished_read_at = Some(now);
+        if shown.told_state() == State::Running && unseen {
+            Arc::make_mut(&mut held.application).set_told_state(state);
+            held.finished_read_at = held.finished_read_at.or(Some(now));
             held.driver_gone = false;
             self.given_up.push(held.clone());
         }
     }
 
-    /// Whether a finished reading of this run is held already.
+    /// Whether a finished reading of this run is held already. What a driver
+    /// told until it was gone is none: it lacks the end.
     pub fn has_finished(&self, id: &RunId, start: Option<Timestamp>) -> bool {
         self.runs_of(id).any(|(key, held)| {
-            held.application.state != State::Running && same_start(key.1, millis(start))
+            let run = &held.application;
+            let saw_it_go = run.source == Source::Driver && run.told_end().is_none();
+            run.state != State::Running && !saw_it_go && same_start(key.1, millis(start))
         })
+    }
+
+    /// Whether what is held of this run has had its driver's pod from the
+    /// start. `None`: it is not held.
+    pub fn knows_driver_pod(&self, application: &Application) -> Option<bool> {
+        let held = self.runs.get(&self.key_of(application))?;
+        let kubernetes = held.application.kubernetes.as_ref();
+        Some(kubernetes.is_some_and(|known| known.known_from_start))
+    }
+
+    /// The runs of an application, whatever their attempt and start.
+    pub fn runs_of_application(&self, cluster: &str, app_id: &str) -> Vec<Held> {
+        let first =
+            RunId { cluster: cluster.to_owned(), app_id: app_id.to_owned(), attempt_id: None };
+        self.runs
+            .range((first, i64::MIN)..)
+            .take_while(|((id, _), _)| id.cluster == cluster && id.app_id == app_id)
+            .map(|(_, held)| held.clone())
+            .collect()
+    }
+
+    /// Puts the same reading with more facts in its place, if that is still
+    /// the one held.
+    pub fn amend(
+        &mut self,
+        reading: &Held,
+        application: Arc<Application>,
+        diagnosis: Arc<Diagnosis>,
+        now: Timestamp,
+    ) -> Option<Offer> {
+        let key = self.key_of(&reading.application);
+        let held = self.runs.get_mut(&key)?;
+        if !Arc::ptr_eq(&held.application, &reading.application)
+            || !Arc::ptr_eq(&held.diagnosis, &reading.diagnosis)
+        {
+            return None;
+        }
+        let was_running = held.application.state == State::Running;
+        let finished = application.state != State::Running;
+        held.finished_read_at = finished.then(|| held.finished_read_at.unwrap_or(now));
+        held.application = application;
+        held.diagnosis = diagnosis;
+        Some(if was_running && finished { Offer::Finished } else { Offer::Replaced })
     }
 
     /// Drops finished runs whose retention is over: `retention` after they
@@ -328,8 +375,8 @@ fn is_past(ended: Timestamp, now: Timestamp, room: Room) -> bool {
 /// What a driver's last reading becomes when it does not answer any more.
 fn is_left_by_driver(application: &Application) -> bool {
     application.source == Source::Driver
-        && application.state != State::Running
-        && application.end.is_none()
+        && application.told_state() != State::Running
+        && application.told_end().is_none()
 }
 
 /// Whether a reading is at least as good as the one held.
@@ -337,18 +384,22 @@ fn is_left_by_driver(application: &Application) -> bool {
 /// Who saw the end is right, the event log before REST (it has every task).
 /// Of a run whose end nobody saw, a driver that answers tells most; a run
 /// that was given up lives on where somebody speaks of a later moment of it.
+/// What Kubernetes says of the end is the same for both, and proves neither;
+/// but a driver whose pod has ended answers no more.
 fn replaces(new: &Application, held: &Held) -> bool {
     let rank = |application: &Application| application.source.tells();
-    let running = |application: &Application| application.state == State::Running;
-    let seen_end = |application: &Application| !running(application) && application.end.is_some();
+    let running = |application: &Application| application.told_state() == State::Running;
+    let seen_end =
+        |application: &Application| !running(application) && application.told_end().is_some();
     let shown = &*held.application;
+    let driver_gone = held.driver_gone || shown.ended_unseen();
     match (seen_end(new), seen_end(shown)) {
         (true, false) => true,
         (false, true) => false,
         (true, true) => rank(new) >= rank(shown),
         (false, false) => match (running(new), running(shown)) {
             (true, true) => {
-                shown.source != Source::Driver || new.source == Source::Driver || held.driver_gone
+                shown.source != Source::Driver || new.source == Source::Driver || driver_gone
             }
             (true, false) => new.observed > shown.observed,
             (false, true) => new.source != Source::Driver || shown.source == Source::Driver,

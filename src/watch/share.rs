@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use super::Watcher;
-use crate::config::UNNAMED;
+use crate::config::{Config, UNNAMED};
 use crate::eventlog::ReadError;
 use crate::metrics::app_name;
 
@@ -23,6 +23,24 @@ pub(super) enum Owner {
     #[default]
     Unknown,
     Another,
+}
+
+/// Keeps whose each run is, in a configuration that is to follow `before`
+/// while runs are held: shards that change one after the other would for a
+/// while show runs twice, or not at all. Returns whether anything was kept.
+pub(super) fn keep_owners(before: &Config, config: &mut Config) -> bool {
+    let mut kept = config.clone();
+    kept.sharding = before.sharding;
+    if before.sharding.is_divided() {
+        kept.names.rules.clone_from(&before.names.rules);
+        kept.names.default_rules = before.names.default_rules;
+        kept.limits.label_length = before.limits.label_length;
+    }
+    let differs = kept.sharding != config.sharding
+        || kept.names != config.names
+        || kept.limits.label_length != config.limits.label_length;
+    *config = kept;
+    differs
 }
 
 impl Owner {
@@ -58,5 +76,28 @@ impl Watcher {
             Owner::Unknown => self.config().sharding.owns(cluster, UNNAMED),
             Owner::Another => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_gives_no_name_another_owner() {
+        let parsed = |yaml: &str| Config::parse(yaml).expect("valid");
+        let rules = "names: {rules: [{pattern: 'a.*', replacement: b}]}\nretention: 1h\n";
+        let divided = parsed("sharding: {shard: 1, total_shards: 3}");
+        let mut config = parsed(rules);
+        assert!(keep_owners(&divided, &mut config));
+        assert_eq!((config.sharding, &config.names), (divided.sharding, &divided.names));
+        assert_eq!(config.retention, parsed(rules).retention, "what else it says is taken");
+        // Where nothing is divided, names may change.
+        let mut config = parsed(rules);
+        assert!(!keep_owners(&Config::default(), &mut config));
+        assert_eq!(config.names, parsed(rules).names);
+        let mut config = divided.clone();
+        assert!(keep_owners(&Config::default(), &mut config));
+        assert!(!config.sharding.is_divided());
     }
 }

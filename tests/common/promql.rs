@@ -197,7 +197,8 @@ impl Check<'_> {
             }
         })?;
         let le = name.ends_with("_bucket").then_some("le");
-        Some(metric.label_names().chain(le).map(str::to_owned).collect())
+        let optional = metric.optional_labels().iter().copied();
+        Some(metric.label_names().chain(optional).chain(le).map(str::to_owned).collect())
     }
 
     fn call(&mut self, call: &Call) -> BTreeSet<String> {

@@ -37,6 +37,8 @@ const LOOKS: &[Look] = &[
 const EMPTY: &[(&str, &str, &str)] = &[
     ("exporter", "Connections refused or broken", "nobody breaks a connection here"),
     ("exporter", "Since a request was taken", "no back end takes anything here"),
+    ("exporter", "SparkApplications to look at", "no operator is here"),
+    ("exporter", "SparkApplications, by what their operator says", "no operator is here"),
 ];
 
 pub(crate) fn dashboards() -> BTreeMap<String, Value> {

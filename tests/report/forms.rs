@@ -276,6 +276,7 @@ fn a_huge_and_hostile_run_has_a_small_page() {
             added: Some(at(id)),
             removed: Some(at(id + 1)),
             removed_reason: Some(EVIL.to_owned()),
+            pod: None,
             totals: ExecutorTotals::default(),
             storage_memory_used_bytes: None,
             storage_memory_bytes: None,

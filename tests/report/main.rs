@@ -7,6 +7,7 @@
 mod common;
 mod forms;
 mod pages;
+mod pods;
 mod privacy;
 
 use std::process::Command;

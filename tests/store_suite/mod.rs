@@ -83,6 +83,7 @@ pub(crate) fn run(app_name: &str, end: Timestamp) -> StoredRun {
         source: Source::EventLog,
         end_seen: true,
         ended_well: true,
+        proof: 0,
         end_ms: end.as_millisecond(),
         read_at_ms: 0,
         duration_ms: Some(600_000),

@@ -92,6 +92,7 @@ pub(crate) fn executor(number: u32) -> Executor {
         added: Some(at(3)),
         removed: None,
         removed_reason: None,
+        pod: None,
         totals: ExecutorTotals {
             active_tasks: 1,
             succeeded_tasks: 6,

@@ -10,7 +10,7 @@ use super::draft::{Draft, Weight};
 use super::humane;
 use super::loss;
 use super::{About, Cause, Confidence, FindingKind, Impact, Rule, Severity, Subject, Unit, Where};
-use crate::model::Executor;
+use crate::model::{Executor, Pod, PodFate};
 
 pub(super) const ABOUT: About = About {
     rule: Rule::ExecutorLost,
@@ -31,7 +31,19 @@ goes within 2 s of the application's end unless it says out of memory or 137.
 | `unknown` | anything else, "Remote RPC client disassociated" included |
 
 With several containers in a pod the status of the Spark container decides, not
-the first line. `warning`; `preempted` and `decommissioned` `info` unless they
+the first line. Where the daemon watches executors' pods (`clusters[].kubernetes`), the
+pod's own word sharpens Spark's:
+
+| pod | cause |
+|---|---|
+| Spark's container OOMKilled | `container_memory`, for sure: 137 alone is not |
+| Spark's container ended with 52 | `heap_oom`, whatever a sidecar ended with |
+| evicted, preempted, drained | `preempted` |
+| its node went, or was shut down | `node_lost` |
+| deleted, and Spark does not say that it sent it away | `killed` |
+| Spark's container ended with 0 | none, where Spark tells no more than a number |
+
+What Spark sent away is no loss, whatever became of its pod. `warning`; `preempted` and `decommissioned` `info` unless they
 cost more. The cost includes shuffle output computed again: later stages or
 attempts over the same RDDs with fewer tasks.
 "#,
@@ -40,7 +52,8 @@ attempts over the same RDDs with fewer tasks.
         ("stages_recomputed", "later stages or attempts that made lost output again"),
         ("recomputed", "run time of those"),
         ("failed_attempts", "task attempts that went with them"),
-        ("exit_code", "as Spark tells it"),
+        ("exit_code", "as its pod or Spark tells it"),
+        ("pods_ended", "of those lost, how many pods Kubernetes tells the end of"),
     ],
     fires: &["executor_killed", "executor_heap_oom", "stage_retries"],
     near_misses: &["executor_idle_removed"],
@@ -88,7 +101,7 @@ fn judge(
             [only] => format!("Executor {} on {}", only.id, only.host),
             _ => humane::count(count, "executor", "executors"),
         },
-        words(cause, executors.first().and_then(|first| first.removed_reason.as_deref())),
+        words(cause, executors.first().copied()),
     );
     let from = match executors.first().and_then(|first| first.removed) {
         Some(removed) => format!("executor removed at {removed:.0}"),
@@ -120,18 +133,51 @@ fn judge(
             "attempts that ended with their executor",
         );
     }
-    let code = executors
-        .first()
-        .and_then(|first| loss::exit_code(first.removed_reason.as_deref().unwrap_or_default()));
-    if let Some(code) = code {
-        draft = draft.evidence("exit_code", code as f64, Unit::Count, None, "removal reason");
+    if let Some(code) = executors.first().and_then(|first| loss::exit_code_of(first)) {
+        let told = executors.first().and_then(|first| first.pod.as_ref());
+        let from = told.filter(|pod| pod.end.is_some()).map(|pod| pod_words(pod));
+        let from = from.unwrap_or_else(|| "removal reason".to_owned());
+        draft = draft.evidence("exit_code", code as f64, Unit::Count, None, from);
+    }
+    let pods = executors.iter().filter(|executor| executor.pod.is_some()).count();
+    if pods > 0 {
+        let from = executors.iter().find_map(|executor| executor.pod.as_ref());
+        let from = from.map(|pod| pod_words(pod)).unwrap_or_default();
+        draft = draft.evidence("pods_ended", pods as f64, Unit::Count, None, from);
     }
     let impact = Impact { wall: Some(wall), core, estimated: false };
     advise(draft.impact(impact, again.shares), cause)
 }
 
-fn words(cause: Cause, reason: Option<&str>) -> String {
-    let code = reason.and_then(loss::exit_code);
+/// Where it was read.
+pub(super) fn pod_words(pod: &Pod) -> String {
+    let name = name_of(&pod.name.name);
+    match &pod.node {
+        Some(node) => format!("status of pod {name} on {}", name_of(node)),
+        None => format!("status of pod {name}"),
+    }
+}
+
+/// Names of objects of Kubernetes have up to 253 characters.
+pub(super) fn name_of(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(253).collect()
+}
+
+fn words(cause: Cause, executor: Option<&Executor>) -> String {
+    let code = executor.and_then(loss::exit_code_of);
+    let fate = executor.and_then(|executor| executor.pod.as_ref()?.fate());
+    match (cause, fate) {
+        (Cause::ContainerMemory, Some(PodFate::OutOfMemory)) => {
+            return "its container went over its memory limit (OOMKilled)".to_owned();
+        }
+        (Cause::Killed, Some(PodFate::Deleted)) => {
+            return "its pod was deleted, and not by Spark".to_owned();
+        }
+        (Cause::Preempted, Some(PodFate::Evicted)) => {
+            return "its pod was evicted from its node".to_owned();
+        }
+        _ => {}
+    }
     match cause {
         Cause::HeapOom => "its heap was full (OutOfMemoryError, exit code 52)".to_owned(),
         Cause::ContainerMemory => "its container went over its memory limit".to_owned(),

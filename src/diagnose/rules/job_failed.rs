@@ -126,6 +126,8 @@ enum Fatal {
 
 fn fatality(application: &Application, job: &Job) -> Fatal {
     match application.state {
+        // A job that had failed by then, or that fell with the driver.
+        _ if application.was_ended_from_outside() => Fatal::No,
         State::Failed if !application.went_on_after(job) => Fatal::Yes,
         State::Unknown | State::Succeeded if application.died_with(job) => Fatal::Likely,
         _ => Fatal::No,

@@ -1,13 +1,19 @@
-//! Why an executor went away, from Spark's words about it.
+//! Why an executor went away, from Spark's words about it, and from its pod
+//! where Kubernetes told how that ended.
 //!
 //! The words come from Standalone's master ("Command exited with code 137"),
 //! YARN ("Container killed by YARN for exceeding physical memory limits"),
 //! Kubernetes ("The executor with id 3 exited with exit code 52(JVM OOM)",
 //! followed by the statuses of all containers of the pod) and Spark's own
 //! driver ("Executor heartbeat timed out after 125000 ms").
+//!
+//! Spark's word decides whether an executor was sent away: what its pod does
+//! then is its end, not a loss. Else the pod knows better what it knows for
+//! sure: that the memory limit was passed, that its node went, and the exit
+//! code of Spark's own container, which Spark may take from a sidecar.
 
 use super::Cause;
-use crate::model::{Application, Executor};
+use crate::model::{Application, Executor, PodFate};
 
 /// The container of an executor's pod that runs Spark.
 const SPARK_CONTAINER: &str = "spark-kubernetes-executor";
@@ -19,27 +25,73 @@ const MOMENTS_MS: i64 = 2_000;
 /// given back idle, killed by its driver on purpose, or gone with the end of
 /// the application.
 pub(super) fn cause(application: &Application, executor: &Executor) -> Option<Cause> {
-    let removed = executor.removed?;
+    let fate = executor.pod.as_ref().and_then(|pod| pod.fate());
+    let Some(removed) = executor.removed else {
+        // Spark did not come to notice it.
+        let is_over = application.end.is_some();
+        return (is_over && fate == Some(PodFate::OutOfMemory)).then_some(Cause::ContainerMemory);
+    };
     let reason = executor.removed_reason.as_deref().unwrap_or_default();
-    let cause = cause_of_text(reason)?;
+    let cause = cause_with_pod(reason, fate)?;
     let at_the_end = application.end.is_some_and(|end| {
         removed.as_millisecond() >= end.as_millisecond().saturating_sub(MOMENTS_MS)
     });
-    // At the end only what cannot be the end's own doing is a loss.
-    let certain =
-        matches!(cause, Cause::HeapOom | Cause::ContainerMemory) || exit_code(reason) == Some(137);
+    // At the end only what cannot be the end's own doing is a loss: Spark
+    // deletes the pods of executors that are left, and some have to be killed.
+    let certain = matches!(cause, Cause::HeapOom | Cause::ContainerMemory)
+        || (exit_code(reason) == Some(137) && fate != Some(PodFate::Deleted));
     (!at_the_end || certain).then_some(cause)
 }
 
+/// `None`: on purpose, or ended well.
+fn cause_with_pod(reason: &str, fate: Option<PodFate>) -> Option<Cause> {
+    if is_on_purpose(reason) {
+        return None;
+    }
+    let told = cause_of_text(reason);
+    let Some(fate) = fate else { return told };
+    let vague = matches!(told, None | Some(Cause::Unknown | Cause::Killed));
+    // From a number alone, which may be a sidecar's.
+    let of_number = told.is_some() && told == exit_code(reason).map(|code| of_code(Some(code)));
+    match fate {
+        PodFate::OutOfMemory => Some(Cause::ContainerMemory),
+        PodFate::NodeLost => Some(Cause::NodeLost),
+        PodFate::Evicted | PodFate::Preempted => Some(Cause::Preempted),
+        PodFate::Exited(code @ (52 | 56)) => Some(of_code(Some(code.into()))),
+        // The container was not out of its memory: a sidecar was.
+        PodFate::Exited(code) if vague || of_number || told == Some(Cause::ContainerMemory) => {
+            Some(of_code(Some(code.into())))
+        }
+        PodFate::Completed if vague || of_number => None,
+        // Not by Spark, which would say so.
+        PodFate::Deleted if told == Some(Cause::Unknown) => Some(Cause::Killed),
+        PodFate::Completed
+        | PodFate::Deleted
+        | PodFate::Exited(_)
+        | PodFate::Deadline
+        | PodFate::Failed
+        | PodFate::Vanished => told,
+    }
+}
+
+/// Whether the driver sent it away.
+fn is_on_purpose(reason: &str) -> bool {
+    let lower = reason.to_ascii_lowercase();
+    [
+        "executor killed by driver",
+        "idle for",
+        "spark scale down",
+        "requested by driver to be killed",
+    ]
+    .iter()
+    .any(|part| lower.contains(part))
+}
+
 /// `None`: on purpose.
-pub(super) fn cause_of_text(reason: &str) -> Option<Cause> {
+fn cause_of_text(reason: &str) -> Option<Cause> {
     let lower = reason.to_ascii_lowercase();
     let has = |part: &str| lower.contains(part);
-    if has("executor killed by driver")
-        || has("idle for")
-        || has("spark scale down")
-        || has("requested by driver to be killed")
-    {
+    if is_on_purpose(reason) {
         return None;
     }
     let code = exit_code(reason);
@@ -102,8 +154,15 @@ fn spark_container(reason: &str) -> Option<&str> {
     own.get(..end)
 }
 
+/// The exit code: of the pod's own word where there is one, else of the text.
+pub(super) fn exit_code_of(executor: &Executor) -> Option<i64> {
+    let of_pod = executor.pod.as_ref().and_then(|pod| pod.end.as_ref());
+    let of_pod = of_pod.map(|end| i64::from(end.exit_code));
+    of_pod.or_else(|| executor.removed_reason.as_deref().and_then(exit_code))
+}
+
 /// The exit code in the text; of several containers the Spark container's.
-pub(super) fn exit_code(reason: &str) -> Option<i64> {
+fn exit_code(reason: &str) -> Option<i64> {
     let own = spark_container(reason).and_then(number_after_code);
     own.or_else(|| number_after_code(reason))
 }
@@ -196,5 +255,71 @@ mod tests {
         assert_eq!(cause_of_text(&reason), Some(Cause::ContainerMemory));
         let reason = pod("exit code: 137\n\t termination reason: OOMKilled", "exit code: 137");
         assert_eq!(cause_of_text(&reason), Some(Cause::Killed));
+    }
+
+    const VAGUE: &str = "Remote RPC client disassociated. Likely due to containers exceeding \
+                         thresholds, or network issues.";
+    const OF_137: &str =
+        "The executor with id 3 exited with exit code 137(SIGKILL, possible container OOM).";
+
+    #[test]
+    fn the_pod_knows_what_a_number_does_not() {
+        for (reason, fate, expected) in [
+            (OF_137, PodFate::OutOfMemory, Some(Cause::ContainerMemory)),
+            (VAGUE, PodFate::OutOfMemory, Some(Cause::ContainerMemory)),
+            (OF_137, PodFate::Evicted, Some(Cause::Preempted)),
+            (OF_137, PodFate::NodeLost, Some(Cause::NodeLost)),
+            (VAGUE, PodFate::Exited(52), Some(Cause::HeapOom)),
+            (VAGUE, PodFate::Exited(137), Some(Cause::Killed)),
+            (VAGUE, PodFate::Deleted, Some(Cause::Killed)),
+            (
+                "Executor heartbeat timed out after 125000 ms",
+                PodFate::OutOfMemory,
+                Some(Cause::ContainerMemory),
+            ),
+        ] {
+            assert_eq!(cause_with_pod(reason, Some(fate)), expected, "{reason} {fate:?}");
+        }
+    }
+
+    /// Where the pod tells nothing better, Spark's word stands.
+    #[test]
+    fn a_pod_that_only_ended_changes_nothing() {
+        let heartbeat = "Executor heartbeat timed out after 125000 ms";
+        for (reason, fate, expected) in [
+            // Spark itself deletes the pod of an executor it gave up.
+            (heartbeat, PodFate::Deleted, Some(Cause::Heartbeat)),
+            (heartbeat, PodFate::Exited(143), Some(Cause::Heartbeat)),
+            (OF_137, PodFate::Exited(137), Some(Cause::Killed)),
+            (OF_137, PodFate::Vanished, Some(Cause::Killed)),
+            (
+                "Executor decommission: worker decommissioned",
+                PodFate::Completed,
+                Some(Cause::Decommissioned),
+            ),
+        ] {
+            assert_eq!(cause_with_pod(reason, Some(fate)), expected, "{reason} {fate:?}");
+        }
+    }
+
+    /// The tempting wrong verdicts: an executor that Spark sent away is none
+    /// that was lost, whatever became of its pod; and a sidecar's end is not
+    /// Spark's.
+    #[test]
+    fn what_was_sent_away_or_ended_beside_spark_is_no_loss() {
+        for fate in [PodFate::Deleted, PodFate::Exited(137), PodFate::OutOfMemory] {
+            assert_eq!(cause_with_pod("Executor killed by driver.", Some(fate)), None, "{fate:?}");
+        }
+        let sidecar = "The executor with id 5 exited with exit code 137(SIGKILL, possible \
+                       container OOM).";
+        assert_eq!(cause_with_pod(sidecar, Some(PodFate::Completed)), None);
+        assert_eq!(cause_with_pod(sidecar, Some(PodFate::Exited(52))), Some(Cause::HeapOom));
+        let killed = "The API gave the following brief reason: OOMKilled";
+        assert_eq!(cause_with_pod(killed, Some(PodFate::Exited(1))), Some(Cause::Unknown));
+        // The first line is the sidecar's, which ended well.
+        let well = "The executor with id 5 exited with exit code 0(success).";
+        assert_eq!(cause_with_pod(well, Some(PodFate::Exited(52))), Some(Cause::HeapOom));
+        assert_eq!(cause_with_pod(well, Some(PodFate::Completed)), None);
+        assert_eq!(cause_with_pod(well, Some(PodFate::Deleted)), None);
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use jiff::{SignedDuration, Timestamp};
 use kube::api::{ApiResource, GroupVersionKind, ObjectMeta};
 use kube::core::Object;
 use serde::Deserialize;
@@ -210,9 +211,17 @@ fn pod(
         phase,
         reason: status.reason.clone().or_else(disrupted),
         end: state.and_then(ContainerStatus::end),
-        deletion: metadata.deletion_timestamp.as_ref().and_then(instant),
+        deletion: asked_to_go(metadata),
         deleted: false,
     })
+}
+
+/// When somebody asked for the deletion. The API server notes when the pod has
+/// to be gone: as much later as it is given to end by itself.
+fn asked_to_go(metadata: &ObjectMeta) -> Option<Timestamp> {
+    let gone = metadata.deletion_timestamp.as_ref().and_then(instant)?;
+    let grace = metadata.deletion_grace_period_seconds.unwrap_or(0);
+    gone.checked_sub(SignedDuration::from_secs(grace)).ok()
 }
 
 /// Lists and watches pods, again and again.

@@ -107,6 +107,7 @@ impl Executors {
                 added: driver.as_ref().and_then(|driver| driver.added),
                 removed: None,
                 removed_reason: None,
+                pod: None,
                 totals: crate::model::ExecutorTotals::default(),
                 storage_memory_used_bytes: None,
                 storage_memory_bytes: driver.and_then(|driver| driver.memory),

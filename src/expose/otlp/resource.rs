@@ -85,9 +85,20 @@ pub(super) fn of_run(said: &OtlpResource, view: &RunView) -> Resource {
     add("spark.application.name", Some(&redacted(&application.name)));
     add("spark.version", application.spark_version.as_deref());
     add("process.owner", application.user.as_deref());
-    let configuration = &application.configuration;
-    add("k8s.namespace.name", configuration.get("spark.kubernetes.namespace"));
-    add("k8s.pod.name", configuration.get("spark.kubernetes.driver.pod.name"));
+    // The driver's own pod, where it was known when the run was first shown:
+    // told later, it would make another resource of it.
+    let known = application.kubernetes.as_ref().filter(|known| known.known_from_start);
+    if let Some(driver) = known.and_then(|known| known.driver.as_ref()) {
+        let pod = &driver.pod;
+        add("k8s.namespace.name", Some(&pod.name.namespace));
+        add("k8s.pod.name", Some(&pod.name.name));
+        add("k8s.pod.uid", Some(&pod.name.uid));
+        add("k8s.node.name", pod.node.as_deref());
+    } else {
+        let configuration = &application.configuration;
+        add("k8s.namespace.name", configuration.get("spark.kubernetes.namespace"));
+        add("k8s.pod.name", configuration.get("spark.kubernetes.driver.pod.name"));
+    }
     with(own, said, |key| !is_of_a_process(key))
 }
 
@@ -112,7 +123,9 @@ mod tests {
 
     use super::*;
     use crate::diagnose::Diagnosis;
-    use crate::model::{Application, RunId, Source};
+    use crate::model::{
+        Application, DriverPod, KubernetesFacts, Pod, PodName, PodPhase, RunId, Source,
+    };
 
     fn attributes(resource: &Resource) -> Vec<(&str, &str)> {
         let keys = resource.attributes.iter().map(|attribute| attribute.key.as_str());
@@ -170,6 +183,55 @@ mod tests {
         assert_eq!(
             attributes(&of_exporter(&nothing, "host:10404"))[..2],
             [("service.name", "spark-exporter"), ("service.instance.id", "host:10404")]
+        );
+    }
+
+    #[test]
+    fn a_pod_that_is_told_later_makes_no_other_resource() {
+        let mut view = run("orders");
+        let mut application = (*view.application).clone();
+        application.configuration.set("spark.kubernetes.namespace", "etl");
+        application.configuration.set("spark.kubernetes.driver.pod.name", "orders-driver");
+        let name =
+            PodName { namespace: "etl".into(), name: "orders-driver".into(), uid: "7f3a".into() };
+        let pod = Pod {
+            name,
+            node: Some("node-7".into()),
+            phase: PodPhase::Running,
+            reason: None,
+            end: None,
+            deletion: None,
+            deleted: false,
+        };
+        let app_id = Some("app-1".to_owned());
+        let driver = DriverPod { pod, app_id, labels: [("team".into(), "etl".into())].into() };
+        let before = of_run(&OtlpResource::default(), &view);
+        application.learn(&KubernetesFacts {
+            driver: Some(Arc::new(driver)),
+            ..KubernetesFacts::default()
+        });
+        let of_pod = |view: &RunView| {
+            let resource = of_run(&OtlpResource::default(), view);
+            let all = attributes(&resource);
+            let of_pod = all.into_iter().filter(|(key, _)| key.starts_with("k8s."));
+            of_pod.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
+        };
+        view.application = Arc::new(application.clone());
+        assert_eq!(of_pod(&view), ["k8s.namespace.name=etl", "k8s.pod.name=orders-driver"]);
+        assert_eq!(
+            attributes(&before).len() + 2,
+            attributes(&of_run(&OtlpResource::default(), &view)).len()
+        );
+        application.kubernetes.as_mut().unwrap().known_from_start = true;
+        view.application = Arc::new(application);
+        assert_eq!(
+            of_pod(&view),
+            [
+                "k8s.namespace.name=etl",
+                "k8s.pod.name=orders-driver",
+                "k8s.pod.uid=7f3a",
+                "k8s.node.name=node-7"
+            ]
         );
     }
 

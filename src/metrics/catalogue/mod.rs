@@ -185,6 +185,11 @@ impl Metric {
         self.scope.labels().iter().chain(self.labels).copied()
     }
 
+    /// Labels with names of our own that only some of its series have.
+    pub fn optional_labels(&self) -> &'static [&'static str] {
+        if self.name == "spark_application_info" { &super::kubernetes::OF_DRIVER } else { &[] }
+    }
+
     /// The name without what the text formats append by themselves: unit,
     /// `_total`, `_info`.
     pub fn base_name(&self) -> &'static str {
@@ -352,7 +357,9 @@ mod tests {
             for label in labels {
                 assert!(!FORBIDDEN_LABELS.contains(&label), "{} has {label}", metric.name);
                 assert!(
-                    label.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                    label
+                        .bytes()
+                        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
                     "{} has {label}",
                     metric.name
                 );

@@ -37,7 +37,7 @@ macro_rules! catalogue {
 
 catalogue! {
     ApplicationInfo, "spark_application_info", "spark.application.info", Info, Things(""), Run, ["app_name", "spark_version", "user", "kind", "source", "trace_id"], 1, Stable,
-        "Facts about a run: name of its job (names.rules and the default rules make it of Spark's application name, and the series by name have the same), Spark version, user, kind (batch, streaming, interactive), where it was read (driver, history_server, event_log), and the trace it is in where traces are sent by OTLP";
+        "Facts about a run: name of its job (names.rules and the default rules make it of Spark's application name, and the series by name have the same), Spark version, user, kind (batch, streaming, interactive), where it was read (driver, history_server, event_log), and the trace it is in where traces are sent by OTLP; on Kubernetes also where its driver runs (k8s_namespace_name, k8s_pod_name, k8s_node_name) and the labels of its pod that clusters[].kubernetes.pod_labels allows (label_NAME)";
     ApplicationState, "spark_application_state", "spark.application.state", Gauge, Things(""), Run, ["state"], 7, Stable,
         "1 for the state a run is in, 0 for the others; lost: gone without an end; unknown: nothing tells how it ended";
     ApplicationStart, "spark_application_start_timestamp_seconds", "spark.application.start_timestamp", Gauge, Seconds, Run, [], 1, Stable,
@@ -49,7 +49,7 @@ catalogue! {
     ApplicationDuration, "spark_application_duration_seconds", "spark.application.duration", Gauge, Seconds, Run, [], 1, Stable,
         "Start to end, or to the latest observation while it runs";
     ApplicationExitCode, "spark_application_exit_code", "spark.application.exit_code", Gauge, Things(""), Run, [], 1, Experimental,
-        "Exit code of the driver; Spark tells it since 4.0";
+        "Exit code of the driver, as its pod tells it, or Spark since 4.0";
     ApplicationJobs, "spark_application_jobs", "spark.application.jobs", Gauge, Things("{job}"), Run, ["status"], 5, Experimental,
         "Jobs by status; cancelled ones are no failures";
     ApplicationSqlExecutions, "spark_application_sql_executions", "spark.application.sql_executions", Gauge, Things("{execution}"), Run, ["status"], 5, Experimental,
@@ -400,6 +400,16 @@ catalogue! {
         "1 when the file of --web.config.file and the certificates it names were taken when they last changed; 0: they were not, and those before are in force; absent without that flag";
     WebConfigTime, "spark_exporter_web_config_last_reload_success_timestamp_seconds", "spark_exporter.web_config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
         "When the file of --web.config.file and the certificates it names were last taken, in seconds since the epoch";
+    KubernetesAmended, "spark_exporter_kubernetes_runs_amended_total", "spark_exporter.kubernetes.runs_amended", Counter, Things("{run}"), Daemon, [], 1, Experimental,
+        "Times that Kubernetes told more of a run after it was read, so that it was judged anew";
+    KubernetesForgotten, "spark_exporter_kubernetes_facts_forgotten_total", "spark_exporter.kubernetes.facts_forgotten", Counter, Things("{fact}"), Daemon, [], 1, Experimental,
+        "What Kubernetes told of runs that had to go before its time, for want of room: outcomes and causes may be less certain";
+    KubernetesSubmissions, "spark_exporter_kubernetes_submissions", "spark_exporter.kubernetes.submissions", Gauge, Things("{resource}"), Daemon, ["spark_cluster", "operator", "state"], 140, Experimental,
+        "SparkApplication resources that are there, by what their operator says of them; submission_failed: no driver ever ran, so that there is no run to show";
+    KubernetesSubmissionAttempts, "spark_exporter_kubernetes_submission_attempts", "spark_exporter.kubernetes.submission_attempts", Gauge, Things("{attempt}"), Daemon, ["spark_cluster", "operator", "k8s_namespace_name", "submission", "state"], 100, Experimental,
+        "How often the driver of a SparkApplication was started: of those that wait, failed, start again or run after a failed attempt, the newest 100";
+    KubernetesSubmissionTime, "spark_exporter_kubernetes_submission_timestamp_seconds", "spark_exporter.kubernetes.submission_timestamp", Gauge, Seconds, Daemon, ["spark_cluster", "operator", "k8s_namespace_name", "submission", "state"], 100, Experimental,
+        "When the newest attempt of the same SparkApplications was submitted, in seconds since the epoch: with state submitted, time() minus it is how long it waits for its driver";
     StorageUp, "spark_exporter_storage_up", "spark_exporter.storage.up", Gauge, Things(""), Daemon, [], 1, Stable,
         "1 while the store can be read and written; series by name are left out otherwise";
     StorageFailures, "spark_exporter_storage_failures_total", "spark_exporter.storage.failures", Counter, Things("{failure}"), Daemon, ["reason"], 2, Stable,

@@ -11,6 +11,7 @@ mod execution;
 mod finding;
 mod plan_words;
 mod plans;
+mod pod;
 mod settings;
 mod tasks;
 mod timeline;
@@ -156,6 +157,7 @@ fn heading(run: View<'_>) -> Heading {
     facts.push(application.kind.as_str().to_owned());
     facts.push(application.state.as_str().to_owned());
     facts.extend(application.duration().map(crate::diagnose::humane::duration));
+    facts.extend(pod::fact(application));
     Heading {
         name: privacy::cut(&application.name, 200),
         cluster: privacy::cut(&application.id.cluster, 200),

@@ -26,6 +26,7 @@ fn executor(summary: &ExecutorSummary) -> Option<Executor> {
         added: summary.add_time.0,
         removed: summary.remove_time.0,
         removed_reason: summary.remove_reason.first_lines(),
+        pod: None,
         totals: ExecutorTotals {
             active_tasks: summary.active_tasks.or_zero(),
             succeeded_tasks: summary.completed_tasks.or_zero(),

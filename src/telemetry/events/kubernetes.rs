@@ -95,6 +95,7 @@ impl KubernetesRemoved {
     pub fn emit(self, telemetry: &Telemetry) {
         debug!(cluster = self.cluster, "Kubernetes is not watched any more");
         let mut counters = telemetry.counters();
+        counters.pod_facts.submissions.retain(|id, _| id.cluster != self.cluster);
         counters.kubernetes.remove(&self.cluster);
         counters.kubernetes_totals.remove(&self.cluster);
     }

@@ -9,6 +9,7 @@
 mod kubernetes;
 mod logs;
 mod otlp;
+mod pods;
 mod runs;
 mod settings;
 mod sources;
@@ -19,6 +20,7 @@ mod web_config;
 pub use kubernetes::*;
 pub use logs::*;
 pub use otlp::*;
+pub use pods::*;
 pub use runs::*;
 pub use settings::*;
 pub use sources::*;

@@ -5,6 +5,7 @@ mod derived_numbers;
 mod failures;
 mod joins;
 mod outcome;
+mod pods;
 mod scans;
 mod slow_stages;
 mod streams;

@@ -149,7 +149,7 @@ fn operators_name_their_application() {
 fn an_executor_needs_its_application_and_its_number() {
     let pod = json!({
         "metadata": {"name": "etl-exec-2", "namespace": "jobs", "uid": "u-2",
-            "deletionTimestamp": "2026-11-01T10:10:00Z",
+            "deletionTimestamp": "2026-11-01T10:10:00Z", "deletionGracePeriodSeconds": 30,
             "labels": {"spark-app-selector": "spark-1234", "spark-exec-id": "2",
                        "spark-exec-resourceprofile-id": "0", "spark-role": "executor"}},
         "spec": {"containers": [{"name": "spark-kubernetes-executor",
@@ -163,7 +163,11 @@ fn an_executor_needs_its_application_and_its_number() {
     };
     assert_eq!((executor.app_id.as_str(), executor.executor_id.as_str()), ("spark-1234", "2"));
     assert_eq!(executor.pod.end.unwrap().exit_code, 137);
-    assert_eq!(executor.pod.deletion, Some("2026-11-01T10:10:00Z".parse().unwrap()));
+    assert_eq!(
+        executor.pod.deletion,
+        Some("2026-11-01T10:09:30Z".parse().unwrap()),
+        "when it was asked for, not when it has to be gone"
+    );
     let nameless = with(pod, "/metadata/labels", json!({"spark-role": "executor"}));
     assert_eq!(read(Kind::ExecutorPods, &settings, nameless), None);
 }

@@ -429,6 +429,13 @@ fn key(bytes: &mut Vec<u8>, source: &Source, id: Id, subject: u128, extra: &Extr
         Extra::None => XxHash3_128::oneshot(bytes),
         Extra::One(word) => hash_of(bytes, &[Text::Static(word)]),
         Extra::Many(texts) => hash_of(bytes, texts),
+        Extra::Named(texts, named) => {
+            let names = named
+                .iter()
+                .flat_map(|(name, value)| [Text::Shared(Arc::clone(name)), value.clone()]);
+            let all: Vec<Text> = texts.iter().cloned().chain(names).collect();
+            hash_of(bytes, &all)
+        }
     }
 }
 

@@ -177,7 +177,7 @@ fn exemplar(exemplar: &Exemplar) -> ExemplarProto {
 
 /// The attributes of a point that its subject has: labels of the scope.
 pub(super) fn scope_attributes(out: &mut Vec<u8>, metric: &Metric, labels: &[Text]) {
-    attributes(out, metric, metric.scope.labels().iter().zip(labels));
+    attributes(out, metric, metric.scope.labels().iter().copied().zip(labels));
 }
 
 /// Those that the metric adds.
@@ -185,9 +185,15 @@ pub(super) fn extra_attributes(out: &mut Vec<u8>, metric: &Metric, extra: &Extra
     match extra {
         Extra::None => {}
         Extra::One(word) => {
-            attributes(out, metric, metric.labels.iter().zip([&Text::Static(word)]));
+            attributes(out, metric, metric.labels.iter().copied().zip([&Text::Static(word)]));
         }
-        Extra::Many(texts) => attributes(out, metric, metric.labels.iter().zip(texts.iter())),
+        Extra::Many(texts) => {
+            attributes(out, metric, metric.labels.iter().copied().zip(texts.iter()));
+        }
+        Extra::Named(texts, named) => {
+            attributes(out, metric, metric.labels.iter().copied().zip(texts.iter()));
+            attributes(out, metric, named.iter().map(|(name, value)| (&**name, value)));
+        }
     }
 }
 
@@ -196,7 +202,7 @@ pub(super) fn extra_attributes(out: &mut Vec<u8>, metric: &Metric, extra: &Extra
 fn attributes<'a>(
     out: &mut Vec<u8>,
     metric: &Metric,
-    labels: impl Iterator<Item = (&'a &'static str, &'a Text)>,
+    labels: impl Iterator<Item = (&'a str, &'a Text)>,
 ) {
     let attributes: Vec<KeyValue> = labels
         .map(|(name, value)| (name, value.to_string()))
