@@ -7,8 +7,8 @@ CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
 # Tests whose names hold one of these take minutes and little of the machine.
 WAITS = the_right_alerts_arrive killed_a_hundred_times stands_at_zero_for_two_minutes
-# These wait too, and have no Spark of their own but one.
-OTLP = real_collector:: fed_by_otlp
+# These wait too (OTLP, Kubernetes), and have no Spark of their own but one.
+OTLP = real_collector:: fed_by_otlp watched_cluster::
 
 .PHONY: help demo test check bench collection docs alerts dashboards chart pictures waterfall
 
@@ -37,10 +37,10 @@ check: ## Format, lints, licences: no test, no network but crates.io
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
 	cargo test --locked --all-features --no-run
-	@# What mostly waits runs beside others: OTLP first, beside tests without Spark, the
+	@# What mostly waits runs beside others: OTLP and Kubernetes first, beside tests without Spark, the
 	@# rest last. All of it runs whatever failed before.
 	@logs=$$(mktemp -d); failed=0; others=; set -x; \
-	for test in otlp prometheus; do \
+	for test in otlp prometheus kubernetes; do \
 	  cargo test --locked --all-features --test $$test -- $(OTLP) $(WAITS:%=--skip %) >$$logs/$$test 2>&1 & others="$$others $$!"; \
 	done; \
 	cargo test --locked --all-features --no-fail-fast -- $(OTLP:%=--skip %) $(WAITS:%=--skip %) || failed=1; \
@@ -66,9 +66,11 @@ docs: ## Write the generated documentation again
 alerts: ## Write the files of rules again, from alerts/mixin.libsonnet
 	$$(tests/parts/python-tools)/bin/python -B alerts/compile
 	UPDATE_DOCS=1 cargo test --locked --quiet --test alerts the_tables_of_the_page
+	@$(MAKE) --no-print-directory chart
 
 dashboards: ## Write dashboards/*.json again, from dashboards/source
 	$$(tests/parts/grafana-sdk)/bin/python -B dashboards/source/main.py
+	@$(MAKE) --no-print-directory chart
 
 chart: ## Write what the Helm chart has of other files: alerts, dashboards, its values' schema and table
 	$$(tests/parts/python-tools)/bin/python -B helm/compile

@@ -19,6 +19,8 @@
       name: list(['spark_cluster', 'app_name'] + keep),
       cluster: list(['spark_cluster'] + keep),
       exporter: list(['job', 'instance'] + keep),
+      // Of daemons that divide the runs among them.
+      shards: list(['job', 'namespace'] + keep),
       target: list(['spark_cluster', 'target'] + keep),
       sel: if config.selector == '' then '' else config.selector + ', ',
       // Of sources: those that should be there.

@@ -452,12 +452,12 @@ async fn a_real_prometheus_answers_what_is_wrong() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_health_check_can_ask_for_life_only_and_wait() {
-    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let asked = AtomicUsize::new(0);
     let server = FakeSpark::start(move |request| match request.target.as_str() {
         "/-/healthy" if request.header("authorization") == "Basic cHJvYmU6aHVudGVyMg==" => {
             Answer::new(200, "text/plain", "Healthy.\n")
         }
-        "/-/ready" if asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 => {
+        "/-/ready" if asked.fetch_add(1, Ordering::SeqCst) > 0 => {
             Answer::new(200, "text/plain", "Ready.\n")
         }
         _ => Answer::new(503, "text/plain", "Not ready: the first cycle.\n"),

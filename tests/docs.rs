@@ -284,7 +284,9 @@ fn the_words_of_labels_are_those_the_parts_use() {
     let source = std::fs::read_to_string("src/eventlog/read.rs").expect("the source");
     let (_, body) = source.split_once("pub fn reason(&self)").expect("ReadError::reason");
     let (body, _) = body.split_once("\n    }\n").expect("its end");
-    let words: Vec<&str> = body.split('"').skip(1).step_by(2).collect();
+    // A log that nobody wants is no failure, and never counted as one.
+    let words = body.split('"').skip(1).step_by(2);
+    let words: Vec<&str> = words.filter(|word| *word != "not_wanted").collect();
     assert!(words.len() >= 5, "{words:?}");
     for word in &words {
         assert!(LOG_FAILURES.contains(word), "{word} has no series from the start");

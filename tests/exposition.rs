@@ -98,6 +98,7 @@ fn telemetry() -> Telemetry {
         .emit(&telemetry);
     for target in ["http://history:18080/a?b=\"c\"", HOSTILE, ""] {
         CycleFinished {
+            elsewhere: 0,
             target: TargetId { cluster: HOSTILE.to_owned(), target: target.to_owned() },
             success: !target.is_empty(),
             at: at(1),

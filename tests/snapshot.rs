@@ -17,8 +17,9 @@ use spark_exporter::model::{
 };
 use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
 use spark_exporter::telemetry::events::{
-    CycleFinished, KubernetesSeen, LogsListed, NameOverflowed, OtlpAccepted, SeriesDropped,
-    SubmissionTold, ThresholdsSet, WebRequestFailed, WebRequestServed,
+    ConfigLoaded, CycleFinished, KubernetesSeen, LogsListed, NameOverflowed, OtlpAccepted,
+    SeriesDropped, SubmissionTold, ThresholdsSet, WebConfigLoaded, WebRequestFailed,
+    WebRequestServed,
 };
 use spark_exporter::telemetry::{
     KubernetesCounts, SubmissionId, SubmissionStatus, TargetId, Telemetry, TelemetrySnapshot,
@@ -109,6 +110,7 @@ fn every_metric_of_the_catalogue_can_be_made() {
     });
     let telemetry = Telemetry::new(at(0));
     CycleFinished {
+        elsewhere: 0,
         target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
         success: true,
         at: at(1),
@@ -125,6 +127,8 @@ fn every_metric_of_the_catalogue_can_be_made() {
         bytes: 1,
     }
     .emit(&telemetry);
+    ConfigLoaded { at: at(1), sources: None }.emit(&telemetry);
+    WebConfigLoaded { at: at(1), tls: true, first: true }.emit(&telemetry);
     OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
     KubernetesSeen {
         cluster: "c".to_owned(),

@@ -110,6 +110,22 @@ local lib = import '../lib.libsonnet';
           + '{{ else }}Two things have the same labels once these are cut to limits.label_length.{{ end }}'
         )
         + alert(
+          'SparkExporterConfigReloadFailed',
+          |||
+            spark_exporter_config_last_reload_successful{%(sel)s} == 0
+          |||,
+          'spark-exporter did not take its new configuration.',
+          who + ' read its configuration again and could not use it: the one before is still in force, and the next restart will fail. Its log says what is wrong.'
+        )
+        + alert(
+          'SparkExporterWebConfigReloadFailed',
+          |||
+            spark_exporter_web_config_last_reload_successful{%(sel)s} == 0
+          |||,
+          'spark-exporter did not take its new certificates or users.',
+          who + ' cannot use its web configuration file, or a certificate that it names, since that changed: what was there before is still in force, an old certificate until it expires. Its log says what is wrong.'
+        )
+        + alert(
           'SparkExporterStorageDown',
           |||
             spark_exporter_storage_up{%(sel)s} == 0
@@ -144,6 +160,33 @@ local lib = import '../lib.libsonnet';
           |||,
           'spark-exporter has more names of applications than it may.',
           who + ' added up {{ $value | printf "%.0f" }} runs as _other in the last hour: there are limits.app_names names already. Jobs under _other have no alerts of their own.'
+        )
+        + alert(
+          'SparkExporterShardsWrong',
+          // In order: they do not agree how many there are; as many are there; each number
+          // is there.
+          |||
+            max by (%(shards)s) (spark_exporter_shards{%(sel)s})
+            > min by (%(shards)s) (spark_exporter_shards{%(sel)s})
+            or
+            max by (%(shards)s) (spark_exporter_shards{%(sel)s} > 1)
+            != count by (%(shards)s) (spark_exporter_shards{%(sel)s} > 1)
+            or
+            max by (%(shards)s) (spark_exporter_shards{%(sel)s} > 1)
+            != count by (%(shards)s) (
+              count_values by (%(shards)s) (
+                "shard",
+                spark_exporter_shard_ordinal{%(sel)s} and on (%(exporter)s) spark_exporter_shards{%(sel)s} > 1
+              )
+            )
+          |||,
+          'The shards of spark-exporter do not make a whole.',
+          'Daemons of the job {{ $labels.job }}{{ with $labels.namespace }} in {{ . }}{{ end }} divide the runs into {{ $value }} shards'
+          + l.where(
+            'printf `count(' + l.promql('spark_exporter_shards{%(sel)sjob=') + '%q, namespace=%q})` $labels.job $labels.namespace | query',
+            '; {{ .Value }} are scraped'
+          )
+          + '. One is missing or there twice, or they do not agree how many there are: applications of some names are shown by nobody, or twice.'
         )
         + alert(
           'SparkExporterIdentityCollisions',

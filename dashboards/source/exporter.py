@@ -96,6 +96,7 @@ def _head() -> list:
             "s",
             value_query(f"max(time() - {series('spark_exporter_snapshot_timestamp_seconds')})"),
             limits=steps((None, OK), (120, WARNING), (600, CRITICAL)),
+            width=3,
         ),
         stat(
             "Series lost",
@@ -105,6 +106,7 @@ def _head() -> list:
             "once for each.",
             "short",
             value_query(in_range("spark_exporter_series_dropped_total", AS_IT_SHOULD_BE)),
+            width=3,
             limits=odd,
             decimals=0,
         ),
@@ -115,6 +117,19 @@ def _head() -> list:
             "none",
             value_query(f"min({series('spark_exporter_storage_up')})"),
             mappings=yes_no("works", "in trouble"),
+            width=3,
+        ),
+        stat(
+            "Configuration",
+            "Whether the configuration, and the file of the web end with its certificates, were taken when they "
+            "were last read. Where they were not, those before are in force, and a restart would fail.",
+            "none",
+            value_query(
+                f"min({series('spark_exporter_config_last_reload_successful')}) "
+                f"* (min({series('spark_exporter_web_config_last_reload_successful')}) or vector(1))"
+            ),
+            mappings=yes_no("taken", "not taken"),
+            width=3,
         ),
     ]
 
@@ -167,6 +182,28 @@ def _coverage() -> list:
             width=8,
             height=9,
             stacked=True,
+        ),
+        table(
+            "Shards",
+            "Which part of the runs each exporter covers: number and total, as --shard and --total-shards say. "
+            "Each number from 0 on should be there once, with the same total. Of other shards: runs that its "
+            "sources show and that another exporter covers; a run that two sources show counts twice.",
+            [
+                table_query(f"max by (instance) ({newest('spark_exporter_shard_ordinal')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_shards')})"),
+                table_query(f"max by (instance) ({newest('spark_exporter_applications')})"),
+                table_query(f"sum by (instance) ({newest('spark_exporter_applications_elsewhere')})"),
+            ],
+            [
+                Column("instance", "Exporter"),
+                Column("#A", "Shard", unit="short", width=90, decimals=0),
+                Column("#B", "Of", unit="short", width=90, decimals=0),
+                Column("#C", "Runs held", unit="short", width=110),
+                Column("#D", "Of other shards", unit="short", width=130),
+            ],
+            "Shard",
+            width=24,
+            no_value="",
         ),
         timeline(
             "Sources that answer",

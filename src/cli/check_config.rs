@@ -52,6 +52,9 @@ pub(super) fn run(path: &Path, app_names: &[String]) -> anyhow::Result<Outcome> 
     }
     writeln!(out, "  finished runs keep their series for {}", config.retention.0)?;
     writeln!(out, "  {}", remembers(&config.storage))?;
+    if config.sharding.is_divided() {
+        writeln!(out, "  covers {}, by the names of applications", config.sharding)?;
+    }
     let sent = resolve(&config.otlp, &|name| std::env::var_os(name)).map_err(anyhow::Error::msg)?;
     otlp::explain(&mut out, &sent)?;
     names(&mut out, &config)?;
@@ -100,6 +103,10 @@ fn tried(out: &mut impl Write, config: &Config, name: &str) -> std::io::Result<(
     };
     writeln!(out, "  app_name {:?} becomes {:?}: {because}", privacy::plain(name), &*label)?;
     for cluster in &config.clusters {
+        if config.sharding.is_divided() {
+            let owner = config.sharding.owner_of(&cluster.name, &label);
+            writeln!(out, "    in cluster {}: of shard {owner}", cluster.name)?;
+        }
         if let Some(within) = config.names.expected_within(&cluster.name, &label) {
             let due = match within {
                 Within::Never => "nothing is expected of it".to_owned(),

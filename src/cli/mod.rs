@@ -2,10 +2,13 @@
 
 mod check_config;
 mod check_ready;
+mod check_web_config;
 mod compare;
 mod diagnose;
 mod otlp;
+mod reload;
 mod serve;
+mod shard;
 mod store;
 
 use std::path::PathBuf;
@@ -92,6 +95,12 @@ pub enum Command {
         #[arg(long = "app-name", value_name = "NAME", allow_hyphen_values = true)]
         app_names: Vec<String>,
     },
+    /// Check a file of the web end (TLS, users) and what it names, and say
+    /// what it means
+    CheckWebConfig {
+        /// The file that --web.config.file would be given
+        file: PathBuf,
+    },
     /// Ask a daemon whether it is ready: for health checks where there is no
     /// shell and no curl
     CheckReady(CheckReady),
@@ -153,6 +162,7 @@ impl Cli {
             Some(Command::Compare(compare)) => compare.run(),
             Some(Command::Store(store)) => store.run(),
             Some(Command::CheckConfig { file, app_names }) => check_config::run(&file, &app_names),
+            Some(Command::CheckWebConfig { file }) => check_web_config::run(&file),
             Some(Command::CheckReady(check)) => check.run(),
         }
     }

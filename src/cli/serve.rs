@@ -1,5 +1,6 @@
 //! The daemon: what `spark-exporter` does without a command.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -8,21 +9,24 @@ use clap::Args;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::otlp::OtlpFlags;
+use super::reload::{Reload, texts};
+use super::shard::ShardFlags;
 use super::store::StoreFlags;
 use super::{Common, Outcome};
 use crate::config::otlp::{OtlpSettings, Resolved, TracesSettings, resolve};
-use crate::config::{Cluster, Config, Limits, Location, ServerUrl, Size, Span};
+use crate::config::{Cluster, Config, Location, ServerUrl, Size, Span};
 use crate::expose::otlp::{Moment, Own, Senders, instance, spans};
-use crate::expose::{self, ExposeState};
+use crate::expose::{self, ExposeState, LiveTexts, Reloader, WebConfig};
 use crate::fetch::Spool;
 use crate::metrics::{self, RunView};
-use crate::report::Texts;
 use crate::store;
 use crate::telemetry::Telemetry;
-use crate::telemetry::events::{SeriesDropped, SettingIgnored, ShutdownStarted};
+use crate::telemetry::events::{ConfigLoaded, SeriesDropped, SettingIgnored, ShutdownStarted};
 use crate::telemetry::logging::{self, LogFormat};
 use crate::watch::{Publication, Watcher};
 
@@ -38,9 +42,17 @@ pub struct Serve {
     /// webhdfs:// with bucket or server and path; repeatable
     #[arg(long = "event-log.dir", value_name = "DIR_OR_URL")]
     event_log_dirs: Vec<String>,
-    /// Where /metrics and the page are served
+    /// Where /metrics and the page are served; repeatable
     #[arg(long = "web.listen-address", value_name = "ADDRESS", default_value = ":10404")]
-    listen_address: String,
+    listen_addresses: Vec<String>,
+    /// TLS, users and headers of the web end: a file in the format of
+    /// Prometheus' exporters, which is read again when it changes
+    #[arg(long = "web.config.file", value_name = "FILE")]
+    web_config_file: Option<PathBuf>,
+    /// Read the configuration again when /-/reload is posted to, as SIGHUP
+    /// does in any case
+    #[arg(long = "web.enable-lifecycle")]
+    enable_lifecycle: bool,
     /// How long a finished run keeps its series [default: 30m]
     #[arg(long = "retention", value_name = "SPAN")]
     retention: Option<Span>,
@@ -58,6 +70,8 @@ pub struct Serve {
     /// [default: no limit; 64MiB in memory]
     #[arg(long = "storage.retention.size", value_name = "SIZE")]
     store_size: Option<Size>,
+    #[command(flatten)]
+    shards: ShardFlags,
     #[command(flatten)]
     otlp: OtlpFlags,
     /// error, warn, info, debug or trace
@@ -80,14 +94,19 @@ impl Serve {
             .build()
             .context("cannot start the asynchronous runtime")?;
         runtime.block_on(async {
-            let listener = listen(&self.listen_address).await?;
-            let instance = instance(listener.local_addr().context("cannot listen")?);
+            let mut listeners = Vec::new();
+            for address in &self.listen_addresses {
+                listeners.push(listen(address).await?);
+            }
+            let first = listeners.first().context("no address to listen on")?;
+            let instance = instance(first.local_addr().context("cannot listen")?);
             let own = Own::new(&otlp, &instance, &telemetry)?;
             logging::init(&self.log_level, self.log_format, own.listeners(&self.log_level)?)?;
             for warning in warnings {
                 SettingIgnored { message: warning }.emit(&telemetry);
             }
-            let served = serve(listener, config, &otlp, &instance, telemetry).await;
+            let served =
+                serve(Arc::new(self), listeners, config, &otlp, &instance, telemetry).await;
             let within = otlp.shutdown_timeout;
             let last = tokio::task::spawn_blocking(move || own.end(within)).await;
             served.and(last.context("cannot end the daemon's own telemetry"))
@@ -97,8 +116,21 @@ impl Serve {
         Ok(Outcome::Good)
     }
 
+    pub(super) fn has_config_file(&self) -> bool {
+        self.common.config_file.is_some()
+    }
+
+    /// The file of the web end.
+    fn web(&self, telemetry: &Arc<Telemetry>) -> anyhow::Result<Arc<WebConfig>> {
+        let telemetry = Arc::clone(telemetry);
+        Ok(Arc::new(match &self.web_config_file {
+            None => WebConfig::open(telemetry),
+            Some(path) => WebConfig::load(path, telemetry).map_err(anyhow::Error::msg)?,
+        }))
+    }
+
     /// The file with the flags added to it.
-    fn settings(&self) -> anyhow::Result<Config> {
+    pub(super) fn settings(&self) -> anyhow::Result<Config> {
         let mut config = self.common.config()?;
         if let Some(retention) = self.retention {
             config.retention.0 = retention;
@@ -108,6 +140,7 @@ impl Serve {
         }
         self.store.add_to(&mut config.storage)?;
         self.otlp.add_to(&mut config.otlp)?;
+        self.shards.add_to(&mut config.sharding)?;
         if let Some(time) = self.store_retention {
             config.storage.retention.time = time;
         }
@@ -154,16 +187,24 @@ pub(super) fn parsed<T: FromStr<Err = String>>(
 }
 
 async fn serve(
-    listener: TcpListener,
+    arguments: Arc<Serve>,
+    listeners: Vec<TcpListener>,
     config: Config,
     otlp: &OtlpSettings,
     instance: &str,
     telemetry: Arc<Telemetry>,
 ) -> anyhow::Result<()> {
     let limits = config.limits.clone();
-    let texts = if config.web.show_sql { Texts::Shown } else { Texts::Hidden };
-    let state = ExposeState::new(Arc::clone(&telemetry), &limits, Timestamp::now());
-    let state = Arc::new(state.showing(texts));
+    let texts = Arc::new(LiveTexts::new(texts(&config)));
+    let web = arguments.web(&telemetry)?;
+    let (reloader, requests) = Reloader::new();
+    let mut state = ExposeState::new(Arc::clone(&telemetry), &limits, Timestamp::now())
+        .showing(Arc::clone(&texts))
+        .guarded_by(Arc::clone(&web));
+    if arguments.enable_lifecycle {
+        state = state.reloaded_by(reloader.clone());
+    }
+    let state = Arc::new(state);
 
     let stop = CancellationToken::new();
     let open = {
@@ -171,17 +212,32 @@ async fn serve(
         let runtime = Handle::current();
         move || store::open(&storage, names, &runtime)
     };
-    let watcher = Watcher::new(config, Arc::clone(&telemetry), open);
-    let senders = Senders::new(otlp, instance, &limits, texts, watcher.clone(), &telemetry)?;
+    let watcher = Watcher::new(config.clone(), Arc::clone(&telemetry), open);
+    ConfigLoaded { at: Timestamp::now(), sources: None }.emit(&telemetry);
+    let senders = Senders::new(otlp, instance, &limits, &texts, watcher.clone(), &telemetry)?;
     let (moments, feed) = tokio::sync::watch::channel(None);
     let publish = Publisher {
         state: Arc::clone(&state),
         telemetry: Arc::clone(&telemetry),
-        limits,
         traces: otlp.traces.clone(),
         moments,
     };
-    let serving = tokio::spawn(expose::run(listener, state, stop.clone().cancelled_owned()));
+    let mut serving = JoinSet::new();
+    for listener in listeners {
+        let stop = stop.clone().cancelled_owned();
+        serving.spawn(expose::run(listener, Arc::clone(&state), stop));
+    }
+    serving.spawn(Arc::clone(&web).watch(stop.clone()));
+    let reload = Reload {
+        serve: arguments,
+        watcher: watcher.clone(),
+        web,
+        texts,
+        telemetry: Arc::clone(&telemetry),
+        config,
+    };
+    let hangup = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+    serving.spawn(reload.run(hangup, requests, stop.clone()));
     let sending = tokio::spawn(senders.run(feed, stop.clone()));
     let publish = move |publication| publish.publish(publication);
     let mut watching = tokio::spawn(watcher.run(stop.clone(), publish));
@@ -194,7 +250,10 @@ async fn serve(
         ended = &mut watching => ended,
     };
     stop.cancel();
-    serving.await.context("the web server failed")?;
+    while let Some(served) = serving.join_next().await {
+        served.context("the web server failed")?;
+    }
+    drop(reloader);
     sending.await.context("what sends by OTLP failed")?;
     ended.context("the watcher failed")?.context("cannot talk to the sources")
 }
@@ -203,7 +262,6 @@ async fn serve(
 struct Publisher {
     state: Arc<ExposeState>,
     telemetry: Arc<Telemetry>,
-    limits: Limits,
     /// Which traces are sent, if any are.
     traces: Option<TracesSettings>,
     moments: tokio::sync::watch::Sender<Option<Arc<Moment>>>,
@@ -212,13 +270,13 @@ struct Publisher {
 impl Publisher {
     fn publish(&self, publication: Publication) {
         let now = Timestamp::now();
-        let Publication { mut runs, names, ready } = publication;
+        let Publication { mut runs, names, ready, limits } = publication;
         if let Some(traces) = &self.traces {
             for view in &mut runs {
                 view.trace_id = spans::trace_of(&view.application, traces, now);
             }
         }
-        let snapshot = metrics::build(&runs, &names, &self.telemetry.snapshot(), &self.limits, now);
+        let snapshot = metrics::build(&runs, &names, &self.telemetry.snapshot(), &limits, now);
         for (reason, count) in snapshot.dropped() {
             SeriesDropped { reason, count: *count }.emit(&self.telemetry);
         }
@@ -250,7 +308,6 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
 }
 
 async fn stop_signal() -> anyhow::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
     Ok(tokio::select! {

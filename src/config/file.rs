@@ -25,7 +25,7 @@ use thiserror::Error;
 use super::thresholds::{Written, check_overrides, for_name};
 use super::{
     HttpConfig, Kubernetes, Limits, Location, Names, ObjectStoreConfig, Otlp, Prices, ServerUrl,
-    Span, Storage, ThresholdOverride, Thresholds, Web, WebHdfsConfig,
+    Sharding, Span, Storage, ThresholdOverride, Thresholds, Web, WebHdfsConfig,
 };
 
 /// The name of the cluster that sources on the command line form.
@@ -39,6 +39,8 @@ pub struct Config {
     pub intervals: Intervals,
     pub read: Read,
     pub storage: Storage,
+    /// Which part of the runs this daemon covers, where several divide them.
+    pub sharding: Sharding,
     pub retention: Retention,
     /// How names of applications become names of jobs.
     pub names: Names,
@@ -241,6 +243,7 @@ impl Config {
             ));
         }
         self.storage.validate()?;
+        self.sharding.validate().map_err(|why| format!("sharding: {why}"))?;
         self.otlp.validate()?;
         let intervals = &self.intervals;
         for (name, span, least) in [
@@ -305,8 +308,12 @@ fn from_yaml_by<T: Default>(
 }
 
 /// Without the value that serde quotes when a text stands where something else
-/// should (`basic_auth: hunter2`).
+/// should (`basic_auth: hunter2`), or a word that is none of a list.
 fn without_values(message: &str) -> String {
+    if let Some((before, after)) = message.split_once("unknown variant `") {
+        let rest = after.split_once("`, expected").map_or("", |(_, rest)| rest);
+        return format!("{before}not a word that is known here, expected{rest}");
+    }
     match message.split_once("invalid type: string \"") {
         Some((before, after)) => {
             let rest = after.split_once("\", expected").map_or("", |(_, rest)| rest);

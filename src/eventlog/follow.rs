@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use super::feed::{Feed, Opened};
 use super::layout::{LogFile, LogFiles, finished};
-use super::read::{About, ReadError, ReadOutcome, Reading, open};
+use super::read::{About, ReadError, ReadOutcome, Reading, Wants, open};
 use super::replay::{Hints, Replay};
 use crate::config::Limits;
 use crate::fetch::files::Files;
@@ -91,6 +91,20 @@ impl Follower {
     /// When nothing of it can be read now, or it is no event log. What was
     /// read is kept, and the next call goes on from there.
     pub fn advance(&mut self, log: &LogFiles, files: &dyn Files) -> Result<Advance, ReadError> {
+        self.advance_if(log, files, &|_| true)
+    }
+
+    /// As [`Follower::advance`], unless the log names an application that is
+    /// not wanted: then no more is read of it, now or later.
+    ///
+    /// # Errors
+    /// As [`Follower::advance`], and [`ReadError::NotWanted`].
+    pub fn advance_if(
+        &mut self,
+        log: &LogFiles,
+        files: &dyn Files,
+        wants: Wants<'_>,
+    ) -> Result<Advance, ReadError> {
         let Some(first) = log.files.first() else {
             return Err(ReadError::NoEvents { path: files.display(&log.path) });
         };
@@ -105,11 +119,15 @@ impl Follower {
             (place, _) => (place.insert(Following::new(&self.limits, log, first)), begin),
         };
         let (lines, was_closed) = (following.reading.statistics.lines, following.closed);
-        if let Err(error) = following.read_on(log, files, begin) {
+        if let Err(error) = following.read_on(log, files, begin, wants) {
             if matches!(error, ReadError::UnsupportedCodec { .. }) {
                 self.log = None;
             }
             return Err(error);
+        }
+        if following.reading.is_unwanted() {
+            let path = files.display(&log.path);
+            return Err(ReadError::NotWanted { path, bytes: following.feed.compressed });
         }
         let lines = following.reading.statistics.lines - lines;
         let ended = following.closed || following.reading.replay.has_ended();
@@ -177,23 +195,28 @@ impl Following {
         log: &LogFiles,
         files: &dyn Files,
         mut begin: Begin,
+        wants: Wants<'_>,
     ) -> Result<(), ReadError> {
         let mut places = log.files.iter().enumerate().skip(begin.at);
         let mut closed = log.in_progress == Some(false);
         let Self { reading, feed, file, missing_files, .. } = self;
-        reading.run(feed, &mut || {
-            let Some((at, place)) = places.next() else { return Ok(None) };
-            let opened = match begin.opened.take() {
-                Some(opened) => opened,
-                None => open(files, &place.path, 0, is_closed(log, at))?,
-            };
-            let before = file.replace(place.clone());
-            *missing_files |=
-                before.is_some_and(|before| place.number > before.number.saturating_add(1));
-            // It may have been renamed since the listing.
-            closed |= opened.closed && at + 1 == log.files.len();
-            Ok(Some(opened))
-        })?;
+        reading.run(
+            feed,
+            &mut || {
+                let Some((at, place)) = places.next() else { return Ok(None) };
+                let opened = match begin.opened.take() {
+                    Some(opened) => opened,
+                    None => open(files, &place.path, 0, is_closed(log, at))?,
+                };
+                let before = file.replace(place.clone());
+                *missing_files |=
+                    before.is_some_and(|before| place.number > before.number.saturating_add(1));
+                // It may have been renamed since the listing.
+                closed |= opened.closed && at + 1 == log.files.len();
+                Ok(Some(opened))
+            },
+            wants,
+        )?;
         let file = self.file.as_ref().map(|file| finished(&file.path));
         let is_last = log.files.last().map(|last| finished(&last.path)) == file;
         let is_read = !self.feed.is_inside() || self.feed.faults.stop();

@@ -41,4 +41,6 @@ pub use codec::{Damage, UnsupportedCodec};
 pub use follow::{Advance, Follower};
 pub use layout::{LogFile, LogFiles, Scan, SkipReason, group, scan};
 pub use listed::{Listed, read_listed};
-pub use read::{ReadError, ReadOptions, ReadOutcome, ReadStatistics, read, read_from};
+pub use read::{
+    ReadError, ReadOptions, ReadOutcome, ReadStatistics, Wants, read, read_from, read_if,
+};

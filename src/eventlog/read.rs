@@ -1,6 +1,7 @@
 //! One log, from its files to the model.
 
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
@@ -74,9 +75,21 @@ pub enum ReadError {
          most that is read of a log (limits.compression_ratio)"
     )]
     CompressionRatio { path: String, limit: u64 },
+    /// No fault: reading ended where the log said whose it is. So many bytes
+    /// of it were read, as they lie there.
+    #[error("{path} is the log of an application that is not wanted")]
+    NotWanted { path: String, bytes: u64 },
 }
 
+/// Whether the log of an application of this name is wanted.
+pub type Wants<'a> = &'a dyn Fn(&str) -> bool;
+
 impl ReadError {
+    /// Whether it is a fault of the log's place, which may pass, not of the log.
+    pub fn is_of_place(&self) -> bool {
+        matches!(self, Self::Unreadable(_) | Self::Io { .. })
+    }
+
     /// One word, safe as a label.
     pub fn reason(&self) -> &'static str {
         match self {
@@ -87,6 +100,7 @@ impl ReadError {
             Self::NotAnEventLog { .. } => "not_an_event_log",
             Self::TooLarge { .. } => "too_large",
             Self::CompressionRatio { .. } => "compression_ratio",
+            Self::NotWanted { .. } => "not_wanted",
         }
     }
 }
@@ -102,6 +116,21 @@ pub fn read(
     files: &dyn Files,
     options: &ReadOptions<'_>,
 ) -> Result<ReadOutcome, ReadError> {
+    read_if(log, files, options, &|_| true)
+}
+
+/// As [`read`], unless the log's first lines name an application that is not
+/// wanted: then the rest is not read. One that never names its application is
+/// read to its end.
+///
+/// # Errors
+/// As [`read`], and [`ReadError::NotWanted`].
+pub fn read_if(
+    log: &LogFiles,
+    files: &dyn Files,
+    options: &ReadOptions<'_>,
+    wants: Wants<'_>,
+) -> Result<ReadOutcome, ReadError> {
     let mut reading = Reading::new(Replay::new(options.limits));
     let mut feed = Feed::new(options.limits);
     let mut places = log.files.iter().peekable();
@@ -110,7 +139,7 @@ pub fn read(
         let closed = places.peek().is_some() || log.in_progress != Some(true);
         open(files, &file.path, 0, closed).map(Some).map_err(ReadError::from)
     };
-    reading.run(&mut feed, &mut next)?;
+    reading.run(&mut feed, &mut next, wants)?;
     if log.missing_files {
         reading.replay.mark(DataQuality::LogTruncated);
     }
@@ -141,7 +170,7 @@ pub fn read_from(
     let mut feed = Feed::new(options.limits);
     let stream = Opened { reader: Box::new(reader), display: name.to_owned(), closed: true };
     let mut stream = Some(stream);
-    reading.run(&mut feed, &mut || Ok(stream.take()))?;
+    reading.run(&mut feed, &mut || Ok(stream.take()), &|_| true)?;
     let hints = Hints { name, in_progress: None, modified: Timestamp::UNIX_EPOCH };
     let about = About { cluster: options.cluster, path: name, hints, limits: options.limits };
     reading.finish(&feed, &about)
@@ -188,25 +217,62 @@ pub(super) struct Reading<'a> {
     events: u64,
     /// First words of the first line that is no event.
     begins: Option<String>,
+    /// Once the application's name was read, whether it is wanted.
+    wanted: Option<bool>,
 }
 
 impl<'a> Reading<'a> {
     pub(super) fn new(replay: Replay<'a>) -> Self {
-        Self { replay, statistics: ReadStatistics::default(), events: 0, begins: None }
+        Self {
+            replay,
+            statistics: ReadStatistics::default(),
+            events: 0,
+            begins: None,
+            wanted: None,
+        }
     }
 
-    /// Reads the files that `next` opens, each to its end.
+    /// Whether it was read far enough to see that nobody wants it.
+    pub(super) fn is_unwanted(&self) -> bool {
+        self.wanted == Some(false)
+    }
+
+    /// Reads the files that `next` opens, each to its end; no further than to
+    /// the application's name where that is not wanted.
     pub(super) fn run<'r>(
         &mut self,
         feed: &mut Feed,
         next: &mut (dyn FnMut() -> Result<Option<Opened<'r>>, ReadError> + Send),
+        wants: Wants<'_>,
     ) -> Result<(), ReadError> {
         let mut current = None;
-        pipeline::run(|batch| feed.fill(&mut current, next, batch), |batch| self.batch(batch))
+        let stop = AtomicBool::new(self.is_unwanted());
+        let fill = |batch: &mut Batch| {
+            // What is in it then is not looked at.
+            if stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            feed.fill(&mut current, next, batch)
+        };
+        pipeline::run(fill, |batch| {
+            self.batch(batch, wants);
+            stop.store(self.is_unwanted(), Ordering::Relaxed);
+        })
     }
 
-    fn batch(&mut self, batch: &Batch) {
+    /// Asks once, as soon as the name is known.
+    fn judge(&mut self, wants: Wants<'_>) {
+        if self.wanted.is_none() {
+            self.wanted = self.replay.name().map(wants);
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch, wants: Wants<'_>) {
         for line in batch.lines() {
+            self.judge(wants);
+            if self.is_unwanted() {
+                return;
+            }
             self.statistics.lines += 1;
             let (seen, line, terminated) = match line {
                 Line::TaskEnd { read, whole } => {
@@ -236,6 +302,7 @@ impl<'a> Reading<'a> {
                 }
             }
         }
+        self.judge(wants);
     }
 
     /// The run, as far as the lines told.
@@ -247,6 +314,12 @@ impl<'a> Reading<'a> {
         let faults = &feed.faults;
         self.statistics.bytes_compressed = feed.compressed;
         self.statistics.bytes_decompressed = feed.decompressed;
+        if self.is_unwanted() {
+            return Err(ReadError::NotWanted {
+                path: about.path.to_owned(),
+                bytes: feed.compressed,
+            });
+        }
         if self.events == 0 {
             let path = about.path.to_owned();
             return Err(if faults.log_size {

@@ -1,6 +1,7 @@
 //! What the daemon knows, to the world. Over HTTP: `/metrics` for Prometheus,
 //! `/` for people, `/applications/...` for the report of one run,
-//! `/-/healthy` and `/-/ready` for whoever restarts it. By OTLP: [`otlp`].
+//! `/-/healthy` and `/-/ready` for whoever restarts it, `/-/reload` for whoever
+//! configures it. By OTLP: [`otlp`]. Who may read all that says [`WebConfig`].
 //!
 //! [`ExposeState`] holds the latest snapshot; the daemon publishes into it
 //! after each cycle and a request only reads it. [`run`] takes the listener
@@ -8,6 +9,8 @@
 
 mod address;
 mod body;
+mod connection;
+mod lifecycle;
 mod negotiate;
 pub mod otlp;
 mod page;
@@ -16,7 +19,12 @@ mod reports;
 mod routes;
 mod server;
 mod state;
+mod texts;
+mod web;
 mod write_deadline;
 
+pub use lifecycle::{ReloadRequest, Reloader};
 pub use server::run;
 pub use state::ExposeState;
+pub use texts::LiveTexts;
+pub use web::WebConfig;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use super::negotiate::Encoding;
+use super::texts::LiveTexts;
 use crate::metrics::RunView;
 use crate::model::Application;
 use crate::report::Texts;
@@ -28,7 +29,7 @@ pub(super) enum Form {
 
 #[derive(Debug)]
 pub(super) struct Reports {
-    pub(super) texts: Texts,
+    texts: Arc<LiveTexts>,
     pub(super) making: Arc<Semaphore>,
     kept: Mutex<VecDeque<Kept>>,
 }
@@ -40,35 +41,50 @@ struct Kept {
     application: Weak<Application>,
     form: Form,
     encoding: Encoding,
+    texts: Texts,
     body: Bytes,
 }
 
 impl Default for Reports {
     fn default() -> Self {
-        Self::new(Texts::Hidden)
+        Self::new(Arc::default())
     }
 }
 
 impl Reports {
-    pub(super) fn new(texts: Texts) -> Self {
+    pub(super) fn new(texts: Arc<LiveTexts>) -> Self {
         Self { texts, making: Arc::new(Semaphore::new(AT_ONCE)), kept: Mutex::default() }
     }
 
+    /// Whether texts of users are shown now.
+    pub(super) fn texts(&self) -> Texts {
+        self.texts.get()
+    }
+
     pub(super) fn get(&self, run: &RunView, form: Form, encoding: Encoding) -> Option<Bytes> {
-        let wanted = Arc::as_ptr(&run.application);
+        let (wanted, texts) = (Arc::as_ptr(&run.application), self.texts());
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |kept: &&Kept| {
-            kept.application.as_ptr() == wanted && kept.form == form && kept.encoding == encoding
+            kept.application.as_ptr() == wanted
+                && (kept.form, kept.encoding, kept.texts) == (form, encoding, texts)
         };
         kept.iter().find(is_it).map(|kept| kept.body.clone())
     }
 
-    /// Keeps a body; the oldest go where there are too many.
-    pub(super) fn keep(&self, run: &RunView, form: Form, encoding: Encoding, body: &Bytes) {
+    /// Keeps a body that was made with or without texts of users; the oldest
+    /// go where there are too many.
+    pub(super) fn keep(
+        &self,
+        run: &RunView,
+        form: Form,
+        encoding: Encoding,
+        texts: Texts,
+        body: &Bytes,
+    ) {
         let application = Arc::downgrade(&run.application);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|kept| kept.application.strong_count() > 0);
-        kept.push_back(Kept { application, form, encoding, body: body.clone() });
+        kept.push_back(Kept { application, form, encoding, texts, body: body.clone() });
         let bytes = |kept: &VecDeque<Kept>| kept.iter().map(|one| one.body.len()).sum::<usize>();
         while kept.len() > KEPT || bytes(&kept) > KEPT_BYTES {
             kept.pop_front();

@@ -90,7 +90,7 @@ async fn make(
     if let Some(body) = reports.get(&run, form, encoding) {
         return Ok(body);
     }
-    let texts = reports.texts;
+    let texts = reports.texts();
     let view = run.clone();
     let made = tokio::task::spawn_blocking(move || {
         let text = text(&view, form, texts);
@@ -99,7 +99,7 @@ async fn make(
     });
     match made.await {
         Ok(Some(body)) => {
-            reports.keep(&run, form, encoding, &body);
+            reports.keep(&run, form, encoding, texts, &body);
             Ok(body)
         }
         Ok(None) => Err(plain(StatusCode::INTERNAL_SERVER_ERROR, TOO_LARGE)),

@@ -16,7 +16,7 @@ use tracing::{Instrument, info_span};
 
 use super::negotiate::{self, Encoding};
 use super::state::ExposeState;
-use super::{body, page, reports};
+use super::{body, lifecycle, page, reports, web};
 use crate::telemetry::events::WebRequestServed;
 
 /// Nothing may be loaded, run, framed or sent anywhere; the page carries its
@@ -41,12 +41,20 @@ pub(super) async fn answer<B>(
         http.request.method = method(request.method()),
         http.response.status_code = Empty
     );
-    let mut response = route(path, &request, &state).instrument(span.clone()).await;
+    let mut response = async {
+        match web::admit(&state.web, request.headers()).await {
+            Ok(()) => route(path, &request, &state).await,
+            Err(response) => response,
+        }
+    }
+    .instrument(span.clone())
+    .await;
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    web::headers(&state.web, headers);
     let code = response.status().as_u16();
     span.record("http.response.status_code", code);
     WebRequestServed { path, code, duration: started.elapsed() }.emit(&state.telemetry);
@@ -60,6 +68,7 @@ fn known(path: &str) -> &'static str {
         "/metrics" => "/metrics",
         "/-/healthy" => "/-/healthy",
         "/-/ready" => "/-/ready",
+        "/-/reload" => "/-/reload",
         path if path.starts_with(reports::PREFIX) => "/applications",
         _ => "other",
     }
@@ -71,6 +80,7 @@ fn method(method: &Method) -> &'static str {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
         Method::POST => "POST",
+        Method::PUT => "PUT",
         _ => "_OTHER",
     }
 }
@@ -84,6 +94,10 @@ async fn route<B>(
         let text = "Not found. There is /, /metrics, /-/healthy, /-/ready and, of each application \
                     that / lists, /applications/CLUSTER/APP_ID.\n";
         return plain(StatusCode::NOT_FOUND, text);
+    }
+    if path == "/-/reload" {
+        let (method, headers) = (request.method(), request.headers());
+        return lifecycle::reload(method, headers, state.reloader.as_ref()).await;
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
@@ -152,6 +166,10 @@ pub(super) fn negotiated_response(
 
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     with_body(status, TEXT, Bytes::from_static(text.as_bytes()))
+}
+
+pub(super) fn with_text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
+    with_body(status, TEXT, Bytes::from(text))
 }
 
 /// The length is said here, as a HEAD answer has it without the body.

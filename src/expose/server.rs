@@ -1,39 +1,28 @@
-//! The HTTP server: accepts, bounds, and stops.
+//! The HTTP server: accepts, bounds, and stops. What a connection speaks is in
+//! `connection`.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::routes;
+use super::connection;
 use super::state::ExposeState;
-use super::write_deadline::WriteDeadline;
 use crate::telemetry::events::{WebListening, WebRequestFailed};
 
 /// Connections served at once; more wait in the listener's queue.
 const MAX_CONNECTIONS: usize = 256;
-/// Request line and headers, in bytes, and how many headers.
-const MAX_HEAD: usize = 16 * 1024;
-const MAX_HEADERS: usize = 64;
-/// For a request's head to arrive, and for an idle connection to ask again.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// For a client to take the next bytes of a body.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// For requests under way when the daemon stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest pause after a failed accept.
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Serves until `shutdown` is ready; then takes no new connection, lets the
+/// Serves one listener until `shutdown` is ready; then takes no new connection, lets the
 /// requests under way end for a few seconds, and returns.
 pub async fn run(
     listener: TcpListener,
@@ -44,7 +33,7 @@ pub async fn run(
         WebListening { address: address.to_string() }.emit(&state.telemetry);
     }
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let graceful = GracefulShutdown::new();
+    let stop = CancellationToken::new();
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
@@ -55,32 +44,16 @@ pub async fn run(
         // Ended connections leave a result behind: take them out.
         while connections.try_join_next().is_some() {}
         let Some((stream, slot)) = accepted else { break };
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(MAX_HEAD)
-            .max_headers(MAX_HEADERS)
-            .serve_connection(
-                TokioIo::new(WriteDeadline::new(stream, WRITE_TIMEOUT)),
-                service_fn({
-                    let state = Arc::clone(&state);
-                    move |request| routes::answer(request, Arc::clone(&state))
-                }),
-            );
-        let connection = graceful.watch(connection);
-        let state = Arc::clone(&state);
+        let (state, stop) = (Arc::clone(&state), stop.clone());
         connections.spawn(async move {
-            if let Err(error) = connection.await
-                && !error.is_timeout()
-            {
-                let message = error.to_string();
-                WebRequestFailed { reason: "connection", message }.emit(&state.telemetry);
-            }
+            connection::serve(stream, state, stop).await;
             drop(slot);
         });
     }
     drop(listener);
-    if timeout(STOP_TIMEOUT, graceful.shutdown()).await.is_err() {
+    stop.cancel();
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(STOP_TIMEOUT, ended).await.is_err() {
         let message = format!("{} requests under way were cut off", connections.len());
         WebRequestFailed { reason: "shutdown", message }.emit(&state.telemetry);
     }
@@ -114,7 +87,7 @@ async fn accept(
                 return Some((stream, slot));
             }
             // The client was gone before we looked.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) if connection::is_gone(&error) => {}
             Err(error) => {
                 let message = error.to_string();
                 WebRequestFailed { reason: "accept", message }.emit(&state.telemetry);

@@ -9,12 +9,14 @@ use jiff::Timestamp;
 use tokio::sync::OnceCell;
 
 use super::body;
+use super::lifecycle::Reloader;
 use super::negotiate::Encoding;
 use super::report_cache::Reports;
+use super::texts::LiveTexts;
+use super::web::WebConfig;
 use crate::config::Limits;
 use crate::metrics::prometheus::Format;
 use crate::metrics::{RunView, Snapshot, build};
-use crate::report::Texts;
 use crate::telemetry::{Telemetry, TelemetrySnapshot};
 
 /// What requests read. Share it in an `Arc`.
@@ -24,6 +26,8 @@ pub struct ExposeState {
     ready: AtomicBool,
     pub(super) reports: Reports,
     pub(super) telemetry: Arc<Telemetry>,
+    pub(super) web: Arc<WebConfig>,
+    pub(super) reloader: Option<Reloader>,
 }
 
 impl ExposeState {
@@ -36,14 +40,30 @@ impl ExposeState {
             current: ArcSwap::from_pointee(published),
             ready: AtomicBool::new(false),
             reports: Reports::default(),
+            web: Arc::new(WebConfig::open(Arc::clone(&telemetry))),
+            reloader: None,
             telemetry,
         }
     }
 
     /// The same with reports that show texts of users, or not (the default).
     #[must_use]
-    pub fn showing(mut self, texts: Texts) -> Self {
+    pub fn showing(mut self, texts: Arc<LiveTexts>) -> Self {
         self.reports = Reports::new(texts);
+        self
+    }
+
+    /// The same for those whom the file of the web end lets in.
+    #[must_use]
+    pub fn guarded_by(mut self, web: Arc<WebConfig>) -> Self {
+        self.web = web;
+        self
+    }
+
+    /// The same with `/-/reload`.
+    #[must_use]
+    pub fn reloaded_by(mut self, reloader: Reloader) -> Self {
+        self.reloader = Some(reloader);
         self
     }
 

@@ -3,6 +3,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,11 +18,19 @@ pub(super) struct WriteDeadline<S> {
     /// Runs while a write waits.
     waiting: bool,
     timer: Pin<Box<Sleep>>,
+    /// Writes that made progress.
+    written: Option<Arc<AtomicU64>>,
 }
 
 impl<S> WriteDeadline<S> {
     pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: false, timer: Box::pin(sleep(patience)) }
+        Self { stream, patience, waiting: false, timer: Box::pin(sleep(patience)), written: None }
+    }
+
+    /// Counts the writes that make progress.
+    pub(super) fn counting(mut self, written: Arc<AtomicU64>) -> Self {
+        self.written = Some(written);
+        self
     }
 
     fn watch<T>(
@@ -30,6 +40,9 @@ impl<S> WriteDeadline<S> {
     ) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.waiting = false;
+            if let Some(written) = &self.written {
+                written.fetch_add(1, Ordering::Relaxed);
+            }
             return poll;
         }
         if !self.waiting {
@@ -75,8 +88,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Nothing to be flushed is no progress.
+        let written = self.written.take();
         let poll = Pin::new(&mut self.stream).poll_flush(context);
-        self.watch(context, poll)
+        let poll = self.watch(context, poll);
+        self.written = written;
+        poll
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

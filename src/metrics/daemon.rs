@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::catalogue::Id;
 use super::group::Group;
-use super::label::Text;
+use super::label::{self, Text};
 use super::sample::Extra;
 use crate::config::Limits;
 use crate::telemetry::{
@@ -47,10 +47,22 @@ pub(super) fn group(
     by_word(&mut group, Id::HistoryReads, &HISTORY_ROUTES, &telemetry.history_reads);
     group.add(Id::ApplicationsHeld, telemetry.applications_held);
     by_word(&mut group, Id::ApplicationsSkipped, &SKIPPED, &telemetry.skipped_by_reason());
+    elsewhere(&mut group, telemetry, limits);
     group.add(Id::ApplicationsAppeared, telemetry.applications_appeared);
     group.add(Id::ApplicationsFinished, telemetry.applications_finished);
     group.add(Id::ApplicationsExpired, telemetry.applications_expired);
     group.add(Id::IdentityCollisions, telemetry.identity_collisions);
+    let (shard, shards) = telemetry.shards;
+    group.add(Id::ShardOrdinal, u64::from(shard));
+    group.add(Id::Shards, u64::from(shards.max(1)));
+    let reloads = [
+        (Id::ConfigGood, Id::ConfigTime, telemetry.config),
+        (Id::WebConfigGood, Id::WebConfigTime, telemetry.web_config),
+    ];
+    for (good, time, status) in reloads {
+        group.add(good, status.map(|status| status.good));
+        group.add(time, status.map(|status| status.last_success));
+    }
     group.add(Id::KubernetesAmended, telemetry.pod_facts.amended);
     group.add(Id::KubernetesForgotten, telemetry.pod_facts.forgotten);
     submissions(&mut group, telemetry, limits);
@@ -146,6 +158,18 @@ fn targets(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
             group.with(Id::TargetLogsFollowed, extra.clone(), logs.followed);
             group.with(Id::TargetLogBytes, extra, logs.bytes);
         }
+    }
+}
+
+fn elsewhere(group: &mut Group, telemetry: &TelemetrySnapshot, limits: &Limits) {
+    // Names may be equal once cut.
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (cluster, count) in telemetry.elsewhere_by_cluster() {
+        *sums.entry(label::clean(cluster, limits.label_length)).or_default() += count;
+    }
+    for (cluster, count) in sums {
+        let cluster = Arc::new([Text::clean(&cluster, limits.label_length)]);
+        group.with(Id::ApplicationsElsewhere, Extra::Many(cluster), count);
     }
 }
 

@@ -75,6 +75,11 @@ impl ApplicationAttemptInfo {
 }
 
 impl ApplicationInfo {
+    /// What the application is called: its id where it has no name.
+    pub fn name_or_id(&self) -> &str {
+        if self.name.get().is_empty() { self.id.get() } else { self.name.get() }
+    }
+
     /// The attempt that decides how the application stands: the newest. The
     /// list's own `status` filter looked at any attempt before SPARK-39620.
     pub fn latest(&self) -> Option<&ApplicationAttemptInfo> {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::delivered::Delivered;
 use super::error::StoreError;
 use super::record::{LogSeen, RunKey, RunRecord, StoredRun};
+use super::shards::ShardSince;
 use super::totals::{NameKey, Totals};
 use crate::model::RunId;
 
@@ -139,6 +140,14 @@ pub trait Backend: Send + Sync + fmt::Debug {
 /// ascending key, then meta, then totals, those of [`super::OVERFLOW_NAME`]
 /// last.
 pub trait Change {
+    /// What [`Self::put_shards`] noted; `None`: not here, since the daemons of
+    /// all shards share it.
+    fn shards(&mut self) -> Result<Option<Vec<ShardSince>>, StoreError> {
+        Ok(None)
+    }
+    fn put_shards(&mut self, _parts: &[ShardSince]) -> Result<(), StoreError> {
+        Ok(())
+    }
     fn runs(&mut self, id: &RunId) -> Result<Vec<(RunKey, RunRecord)>, StoreError>;
     /// Adds or replaces the run of exactly this key.
     fn put_run(&mut self, key: &RunKey, run: &StoredRun) -> Result<(), StoreError>;

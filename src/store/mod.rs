@@ -12,6 +12,8 @@
 //! - A run that ended before the store was made, or before anything the store
 //!   has forgotten, is history: kept, compared with, never counted. So neither
 //!   a first start nor a log that turns up again is a burst of failures.
+//! - Nor is one that another shard counted, where each has a store of its own
+//!   ([`shards`]).
 //! - A better reading of a run that is counted improves what is kept of it,
 //!   and leaves the totals alone: counters do not go back.
 
@@ -25,6 +27,7 @@ mod open;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod record;
+mod shards;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -39,8 +42,10 @@ pub use delivered::{
 pub use error::StoreError;
 pub use open::{open, open_unchanged};
 pub use record::{Amounts, Counted, LogSeen, RunKey, RunRecord, StoredRun, ended_well};
+pub use shards::ShardSince;
 pub use totals::{DURATION_BOUNDS, NameKey, OUTCOMES, OVERFLOW_NAME, RuleTotal, Totals};
 
+use crate::config::Sharding;
 use crate::model::{PROVEN, RunId};
 
 /// How long a run whose end nobody saw must have stayed so before it is
@@ -85,11 +90,17 @@ pub enum Recorded {
 pub struct Store {
     backend: Box<dyn Backend>,
     keep: Keep,
+    /// The part of the runs that its daemon covers,
+    sharding: Sharding,
+    /// and those that it covered, the latest last.
+    parts: Vec<ShardSince>,
+    resized_from: Option<Sharding>,
 }
 
 impl Store {
     pub fn new(backend: Box<dyn Backend>, keep: Keep) -> Self {
-        Self { backend, keep }
+        let sharding = Sharding::default();
+        Self { backend, keep, sharding, parts: Vec::new(), resized_from: None }
     }
 
     pub fn backend(&self) -> &dyn Backend {
@@ -155,7 +166,10 @@ impl Store {
         } else {
             let Meta { created_ms, forgotten_ms } = change.meta()?;
             let record = &mut run.record;
-            record.counted = if record.end_ms <= created_ms.max(forgotten_ms) {
+            let name = name_of(&key.id, &record.app_name);
+            let is_history = record.end_ms <= created_ms.max(forgotten_ms)
+                || !self.was_ours(&name, record.end_ms);
+            record.counted = if is_history {
                 Counted::History
             } else if record.end_seen {
                 Counted::Yes
@@ -218,7 +232,8 @@ impl Store {
 
     /// Counts the runs that nobody saw end, once that has lasted. `goes_on`
     /// says which of them run again: their wait begins anew, for other daemons
-    /// that share the store as well. Returns how many were counted.
+    /// that share the store as well. Names of other shards are left to their
+    /// daemons, which alone see whether such a run goes on. Returns how many were counted.
     pub fn settle(
         &self,
         now: Timestamp,
@@ -226,6 +241,9 @@ impl Store {
     ) -> Result<usize, StoreError> {
         let mut settled = 0;
         for (key, record) in self.backend.uncounted()? {
+            if !self.sharding.owns(&key.id.cluster, &record.app_name) {
+                continue;
+            }
             let waited = now.as_millisecond().saturating_sub(record.read_at_ms);
             let wait = SETTLED_AFTER.as_millis() as i64;
             // Not in every round: each is a write.

@@ -51,6 +51,8 @@ pub struct TargetStatus {
     pub last_success: Option<Timestamp>,
     /// Of the last cycle, whatever became of it.
     pub cycle_duration: Option<Duration>,
+    /// Applications that the last cycle showed and that other shards cover.
+    pub elsewhere: u64,
     /// Of a place of event logs that was listed.
     pub logs: Option<PlaceCounts>,
 }
@@ -148,6 +150,14 @@ pub struct StorageStatus {
     pub bytes: u64,
 }
 
+/// What became of a file that is read again while the daemon runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReloadStatus {
+    /// Whether it could be used when it was looked at last.
+    pub good: bool,
+    pub last_success: Timestamp,
+}
+
 /// A `SparkApplication` of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubmissionId {
@@ -184,6 +194,8 @@ pub struct TelemetrySnapshot {
     pub build: Revision,
     pub started: Option<Timestamp>,
     pub thresholds: Arc<[ThresholdSetting]>,
+    /// Number of this daemon's shard, and how many there are.
+    pub shards: (u32, u32),
     pub fetches: BTreeMap<&'static str, FetchCounts>,
     /// By (endpoint, kind).
     pub fetch_errors: BTreeMap<(&'static str, &'static str), u64>,
@@ -205,6 +217,10 @@ pub struct TelemetrySnapshot {
     pub names_overflowed: u64,
     /// By reason.
     pub series_dropped: BTreeMap<&'static str, u64>,
+    /// The configuration; `None` before the first.
+    pub config: Option<ReloadStatus>,
+    /// The file of `--web.config.file`; `None` where there is none.
+    pub web_config: Option<ReloadStatus>,
     pub storage: StorageStatus,
     /// By reason.
     pub storage_failures: BTreeMap<&'static str, u64>,
@@ -223,6 +239,16 @@ pub struct TelemetrySnapshot {
 }
 
 impl TelemetrySnapshot {
+    /// Applications that the latest cycles showed and that other shards cover,
+    /// by cluster.
+    pub fn elsewhere_by_cluster(&self) -> BTreeMap<&str, u64> {
+        let mut sums = BTreeMap::new();
+        for (target, status) in &self.targets {
+            *sums.entry(target.cluster.as_str()).or_default() += status.elsewhere;
+        }
+        sums
+    }
+
     /// Applications left out by all sources in their latest cycles.
     pub fn skipped_by_reason(&self) -> BTreeMap<&'static str, u64> {
         let mut sums = BTreeMap::new();

@@ -72,7 +72,7 @@ pub const DRIVER_STATES: [&str; 7] =
 pub const STORAGE_FAILURES: [&str; 2] = ["unusable", "unavailable"];
 
 /// Why a connection to the web end was refused or broke.
-pub const WEB_FAILURES: [&str; 4] = ["accept", "connection", "limit", "shutdown"];
+pub const WEB_FAILURES: [&str; 5] = ["accept", "connection", "handshake", "limit", "shutdown"];
 
 /// What became of a request by OTLP: taken (all or in part); never to be
 /// taken; or not taken in time, so that what is sent next makes up for it.

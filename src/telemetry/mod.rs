@@ -18,8 +18,8 @@ pub mod logging;
 
 pub use counters::{
     FetchCounts, KubernetesCounts, KubernetesTotals, LogCounts, OtlpCounts, PodFactCounts,
-    Revision, StorageStatus, SubmissionId, SubmissionStatus, TargetId, TargetStatus, Telemetry,
-    TelemetrySnapshot, ThresholdSetting,
+    ReloadStatus, Revision, StorageStatus, SubmissionId, SubmissionStatus, TargetId, TargetStatus,
+    Telemetry, TelemetrySnapshot, ThresholdSetting,
 };
 pub use labels::{
     DRIVER_STATES, ENDPOINTS, FETCH_ERROR_KINDS, HISTORY_ROUTES, KUBERNETES_FAILURES,

@@ -1,4 +1,8 @@
-//! A running driver: polled at its interval until it is gone.
+//! A running driver: polled at its interval until it is gone. One whose
+//! application belongs to another shard is only asked what it runs, now and
+//! then.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tracing::Instrument;
@@ -14,6 +18,10 @@ use crate::rest::running::RunningApplication;
 /// Failed cycles in a row after which a driver is taken to be gone: one that
 /// is busy collecting garbage misses one or two.
 pub(super) const GONE_AFTER: u32 = 3;
+
+/// Where an application of another shard runs, it is looked for another one
+/// as often as this: on a port, or in a pod, one usually stays the same.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// Polls a driver until told to stop. Another application on the same port
 /// (the next one that was started) is watched as well.
@@ -58,10 +66,12 @@ impl Driver {
         self.failures
     }
 
-    /// One poll. Whoever gives it up half way has changed nothing.
-    pub(super) async fn ask(&mut self, place: &Place) -> Result<Application, FetchError> {
+    /// One poll; nothing where its application belongs to another shard.
+    /// Whoever gives it up half way has changed nothing.
+    pub(super) async fn ask(&mut self, place: &Place) -> Result<Option<Application>, FetchError> {
         let clients = place.clients();
-        self.reader.poll(&clients.driver, Timestamp::now()).await
+        let ours = |name: &str| place.is_ours(name);
+        self.reader.poll_if(&clients.driver, Timestamp::now(), &ours).await
     }
 
     /// Takes in what it answered. Not to be given up half way: what is being
@@ -69,13 +79,19 @@ impl Driver {
     pub(super) async fn took(
         &mut self,
         place: &Place,
-        answer: Result<Application, FetchError>,
+        answer: Result<Option<Application>, FetchError>,
         mut cycle: Cycle,
     ) -> Cycle {
         cycle.requests = self.reader.cost().requests;
         cycle.bytes = self.reader.cost().bytes;
         match answer {
-            Ok(application) => {
+            Ok(None) => {
+                self.failures = 0;
+                self.leave(place).await;
+                cycle.elsewhere = 1;
+                cycle.at_leisure = Some(LOOK_AGAIN);
+            }
+            Ok(Some(application)) => {
                 self.failures = 0;
                 if let Some(before) = self.last.take_if(|before| !is_same_run(before, &application))
                 {

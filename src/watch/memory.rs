@@ -32,7 +32,8 @@ use crate::store::{
 };
 use crate::telemetry::Telemetry;
 use crate::telemetry::events::{
-    NameOverflowed, RunsForgotten, StorageFailed, StorageOpened, StoragePending, StorageSize,
+    NameOverflowed, RunsForgotten, ShardsChanged, StorageFailed, StorageOpened, StoragePending,
+    StorageSize,
 };
 
 /// Runs that wait to be written, at most.
@@ -197,6 +198,14 @@ impl Memory {
             >= i64::try_from(retention).unwrap_or(i64::MAX)
     }
 
+    /// All names are to be held against their earlier runs again: the
+    /// thresholds may be others.
+    pub(super) fn judge_again(&self) {
+        let mut inner = self.inner();
+        let names: Vec<NameKey> = inner.totals.keys().cloned().collect();
+        inner.changed.extend(names);
+    }
+
     /// The store, opened where it has to be and its time has come.
     pub(super) fn store(&self) -> Option<Arc<Store>> {
         let ready = self.inner().store.clone();
@@ -212,7 +221,10 @@ impl Memory {
                 return inner.store.clone();
             }
         }
-        let opened = (self.open)().and_then(|store| Ok((store.backend().size()?, store)));
+        let sharding = self.config().sharding;
+        let opened = (self.open)()
+            .and_then(|store| store.of_shard(sharding, Timestamp::now()))
+            .and_then(|store| Ok((store.backend().size()?, store)));
         let mut inner = self.inner();
         match opened {
             Ok((size, store)) => {
@@ -222,6 +234,10 @@ impl Memory {
                 let lasts = storage.path.is_some() || storage.url.is_some();
                 let place = lasts.then(|| store.backend().about());
                 StorageOpened { place, runs: size.runs, names: size.names }.emit(&self.telemetry);
+                if let Some(before) = store.resized_from() {
+                    ShardsChanged { before: before.into(), now: sharding.into() }
+                        .emit(&self.telemetry);
+                }
                 inner.store = Some(Arc::clone(&store));
                 inner.trouble = None;
                 inner.refreshed = None;
@@ -376,7 +392,7 @@ impl Memory {
             let totals = store.totals()?;
             let mut inner = self.inner();
             let before = std::mem::take(&mut inner.totals);
-            for (name, now) in &totals {
+            for (name, now) in totals.iter().filter(|(name, _)| self.exports(name)) {
                 let ends = |totals: &Totals| (totals.last_end_ms, totals.runs);
                 if before.get(name).map(ends) != Some(ends(now)) {
                     inner.changed.insert(name.clone());
@@ -398,13 +414,24 @@ impl Memory {
         let mut unstored = BTreeMap::new();
         for name in running.into_iter().chain(expected) {
             let room = inner.totals.len() + unstored.len() < config.limits.app_names;
-            if room && !inner.totals.contains_key(&name) {
+            if room
+                && config.sharding.owns(&name.cluster, &name.app_name)
+                && !inner.totals.contains_key(&name)
+            {
                 let since = inner.unstored.get(&name).copied().unwrap_or(now_ms);
                 unstored.insert(name, since);
             }
         }
         inner.unstored = unstored;
         Ok(())
+    }
+
+    /// Whether the series of a name that the store knows come from here: of
+    /// all shards only its owner has them. What was added up of many names is
+    /// each store's own.
+    fn exports(&self, name: &NameKey) -> bool {
+        self.config().sharding.owns(&name.cluster, &name.app_name)
+            || (name.app_name == OVERFLOW_NAME && self.config().storage.url.is_none())
     }
 
     /// What is exported by name, ascending. Empty while the store is in
@@ -437,7 +464,8 @@ impl Memory {
                 currency: currency.clone(),
             }
         };
-        let known = inner.totals.iter().map(|(name, totals)| view(name, totals));
+        let exported = inner.totals.iter().filter(|(name, _)| self.exports(name));
+        let known = exported.map(|(name, totals)| view(name, totals));
         let unstored = inner.unstored.iter().map(|(name, since_ms)| {
             view(name, &Totals { since_ms: *since_ms, ..Totals::default() })
         });

@@ -17,6 +17,7 @@ mod memory;
 mod pods;
 mod registry;
 mod schedule;
+mod share;
 mod source;
 mod sources;
 
@@ -24,7 +25,7 @@ mod sources;
 mod property_tests;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ use self::memory::Memory;
 use self::pods::Pods;
 use self::registry::locked;
 use self::sources::Sources;
-use crate::config::Config;
+use crate::config::{Config, Limits, Sharding};
 use crate::diagnose::{Diagnosis, diagnose};
 use crate::fetch::{ClientError, Spool};
 use crate::metrics::{NameView, RunView, app_name};
@@ -50,7 +51,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, ThresholdsSet,
+    IdentityCollision, OwnersKept, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -70,6 +71,8 @@ pub struct Publication {
     pub names: Vec<NameView>,
     /// Whether every source has ended its first cycle.
     pub ready: bool,
+    /// In force now, for what is served.
+    pub limits: Limits,
 }
 
 /// All sources and the runs they showed.
@@ -93,6 +96,7 @@ pub struct Watcher {
     sources: tokio::sync::Mutex<Sources>,
     /// Sources whose first cycle has not ended yet.
     waiting: AtomicUsize,
+    was_ready: AtomicBool,
 }
 
 impl Watcher {
@@ -107,6 +111,9 @@ impl Watcher {
         let spools = Semaphore::new(config.limits.concurrent_logs);
         let spool = Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes());
         thresholds_set(&config).emit(&telemetry);
+        let Sharding { shard, total_shards } = config.sharding;
+        let is_store_shared = config.storage.url.is_some();
+        ShardSet { shard: shard.0, total_shards, is_store_shared }.emit(&telemetry);
         // How long after its end a run may still be read.
         let late = config.retention.0.get().max(config.read.stale_after.get());
         let pods = Pods::new(config.limits.applications, late);
@@ -125,6 +132,7 @@ impl Watcher {
             spools,
             sources: tokio::sync::Mutex::new(Sources::new()),
             waiting: AtomicUsize::new(0),
+            was_ready: AtomicBool::new(false),
         })
     }
 
@@ -188,14 +196,18 @@ impl Watcher {
     ///
     /// # Errors
     /// As [`Watcher::run`] has them; the configuration before stays in force.
-    pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Applied, ClientError> {
+    pub async fn reload(self: &Arc<Self>, mut config: Config) -> Result<Applied, ClientError> {
         let mut sources = self.sources.lock().await;
+        if share::keep_owners(&self.config(), &mut config) {
+            OwnersKept.emit(&self.telemetry);
+        }
         let prepared = sources.prepare(&config)?;
         let config = Arc::new(config);
         self.live.put(Arc::clone(&config));
         thresholds_set(&config).emit(&self.telemetry);
         let applied = sources.apply(self, prepared);
         drop(sources);
+        self.memory.judge_again();
         self.changed.notify_one();
         Ok(applied)
     }
@@ -206,10 +218,13 @@ impl Watcher {
         let _span = info_span!("diagnose", spark.application.id = application.id.app_id).entered();
         let version = self.learn(&mut application);
         let config = self.config();
+        let name = app_name(&application.name, &config.names, &config.limits);
+        if !config.sharding.owns(&application.id.cluster, &name) {
+            return Offer::Elsewhere;
+        }
         let thresholds = config.thresholds_for(&application.name);
         let diagnosis = diagnose(&application, &thresholds).priced(&application, &config.prices);
         let diagnosis = Arc::new(diagnosis);
-        let name = app_name(&application.name, &config.names, &config.limits);
         let finished = application.state != State::Running;
         let key = RunKey::of(&application);
         let stored = finished.then(|| Self::stored(&application, &diagnosis, &name, log));
@@ -316,10 +331,14 @@ impl Watcher {
                 trace_id: None,
             })
             .collect();
+        // What a reload adds is not waited for once more.
+        let ready = self.waiting.load(Ordering::Acquire) == 0;
+        let ready = self.was_ready.fetch_or(ready, Ordering::AcqRel) || ready;
         Publication {
             runs,
             names: self.memory.views(),
-            ready: self.waiting.load(Ordering::Acquire) == 0,
+            ready,
+            limits: self.config().limits.clone(),
         }
     }
 

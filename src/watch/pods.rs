@@ -265,8 +265,11 @@ impl Watcher {
             namespace: submission.namespace.clone(),
             name: submission.name.clone(),
         };
-        SubmissionTold { id, status: (!submission.deleted).then_some(status) }
-            .emit(&self.telemetry);
+        // Of several shards, which all watch, one shows it.
+        if self.config().sharding.owns(cluster, &submission.name) {
+            SubmissionTold { id, status: (!submission.deleted).then_some(status) }
+                .emit(&self.telemetry);
+        }
         let Some(app_id) = submission.app_id.as_deref().filter(|id| !id.is_empty()) else { return };
         let mut inner = self.pods.inner();
         let told = self.pods.tell(&mut inner, cluster, app_id, |facts| {

@@ -48,6 +48,8 @@ pub enum Offer {
     Kept,
     /// There is no room for another run.
     NoRoom,
+    /// It belongs to another shard.
+    Elsewhere,
     /// There is no room, and its time to be shown is over.
     TooOld,
 }

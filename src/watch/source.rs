@@ -124,8 +124,12 @@ pub(super) struct Cycle {
     pub(super) bytes: u64,
     /// Applications that it showed and that are not covered, by reason.
     pub(super) skipped: HashMap<&'static str, u64>,
+    /// Applications that it showed and that other shards cover.
+    pub(super) elsewhere: u64,
     /// Whether the next one is to begin at once: there is more to read.
     pub(super) hurry: bool,
+    /// The next one need not begin before this is over.
+    pub(super) at_leisure: Option<Duration>,
 }
 
 /// Why a source gave no answer, in words without secrets.
@@ -143,7 +147,9 @@ impl Cycle {
             requests: 0,
             bytes: 0,
             skipped: HashMap::new(),
+            elsewhere: 0,
             hurry: false,
+            at_leisure: None,
         }
     }
 
@@ -195,6 +201,11 @@ impl Place {
         &self.watcher.telemetry
     }
 
+    /// Whether runs of applications with this name are read here.
+    pub(super) fn is_ours(&self, name: &str) -> bool {
+        self.watcher.is_ours(&self.cluster, name)
+    }
+
     /// The clients to ask with in this cycle.
     pub(super) fn clients(&self) -> Arc<Clients> {
         self.reached.now.load_full()
@@ -226,7 +237,7 @@ impl Place {
                 pace.after_success();
                 HURRY
             }
-            None => pace.after_success(),
+            None => pace.after_success().max(cycle.at_leisure.unwrap_or_default()),
             Some(Failure { message, retry_after }) => {
                 let wait = pace.after_failure(retry_after);
                 SourceUnreachable { target: target.clone(), message, retry_in: Some(wait) }
@@ -242,6 +253,7 @@ impl Place {
             requests: cycle.requests,
             bytes: cycle.bytes,
             skipped: cycle.skipped.into_iter().collect(),
+            elsewhere: cycle.elsewhere,
         }
         .emit(self.telemetry());
         self.count_requests();

@@ -250,9 +250,9 @@ impl Sources {
     fn start(&mut self, watcher: &Arc<Watcher>, key: Key, made: Made) {
         let Some((_, reached)) = self.clusters.get(&key.0) else { return };
         let parts = Parts::of(made);
+        // Credentials of the cluster's servers are not for its pods.
+        #[cfg(feature = "kubernetes")]
         let reached = match &parts {
-            // Credentials of the cluster's servers are not for its pods.
-            #[cfg(feature = "kubernetes")]
             Parts::Kubernetes(handle) => handle.reached(),
             _ => reached,
         };

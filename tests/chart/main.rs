@@ -9,6 +9,7 @@ mod common;
 
 mod binary;
 mod files;
+mod guarded;
 mod helm;
 mod notes;
 mod objects;

@@ -52,6 +52,21 @@ fn selectors_stay_the_same_whatever_changes() {
     }
 }
 
+/// Whoever is let in, the pod of `helm test` is too.
+#[test]
+fn a_network_policy_does_not_shut_the_test_out() {
+    let objects =
+        with(&["networkPolicy.enabled=true", "networkPolicy.from[0].podSelector.matchLabels.a=b"]);
+    let from = &one(&objects, "NetworkPolicy")["spec"]["ingress"][0]["from"];
+    assert_eq!(from[0], json!({"podSelector": {"matchLabels": {"a": "b"}}}));
+    let labels = &one(&objects, "Pod")["metadata"]["labels"];
+    for (key, value) in from[1]["podSelector"]["matchLabels"].as_object().unwrap() {
+        assert_eq!(labels[key], *value);
+    }
+    let open = with(&["networkPolicy.enabled=true"]);
+    assert!(one(&open, "NetworkPolicy")["spec"]["ingress"][0].get("from").is_none());
+}
+
 /// One Service is scraped, whatever else has its labels.
 #[test]
 fn a_service_monitor_selects_one_service() {

@@ -1,6 +1,8 @@
 //! What each case of `ci/` makes.
 
-use serde_json::Value;
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
 
 use crate::helm::{cases, objects_of, rendered_cases, run, text};
 
@@ -19,7 +21,7 @@ fn shortened(value: &mut Value, key: &str) {
         Value::Array(values) => values.iter_mut().for_each(|value| shortened(value, key)),
         Value::String(text) => {
             if key.starts_with("spark-") && text.len() > 10_000 {
-                *text = "the dashboard".to_owned();
+                "the dashboard".clone_into(text);
             }
             if key.starts_with("checksum/") {
                 "a checksum".clone_into(text);
@@ -37,7 +39,9 @@ fn shortened(value: &mut Value, key: &str) {
 
 /// The labels that are on everything, once.
 fn without_common_labels(object: &mut Value) {
-    let Some(labels) = object["metadata"]["labels"].as_object_mut() else { return };
+    let Some(labels) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) else {
+        return;
+    };
     for (key, value) in [
         ("app.kubernetes.io/component", "exporter"),
         ("app.kubernetes.io/instance", "watch"),
@@ -53,6 +57,15 @@ fn without_common_labels(object: &mut Value) {
     }
 }
 
+/// The files in it, which read as they are and not as texts of JSON.
+fn texts_of(object: &mut Value) -> Map<String, Value> {
+    let fields = object.as_object_mut().unwrap();
+    match fields.remove("data").or_else(|| fields.remove("stringData")) {
+        Some(Value::Object(texts)) => texts,
+        _ => Map::new(),
+    }
+}
+
 #[test]
 fn each_case_makes_these_objects() {
     for (name, objects) in rendered_cases() {
@@ -61,21 +74,16 @@ fn each_case_makes_these_objects() {
             let mut object = object.clone();
             shortened(&mut object, "");
             without_common_labels(&mut object);
-            let kind = object["kind"].as_str().unwrap().to_owned();
-            let dashboard = object["data"]
-                .as_object()
-                .is_some_and(|data| data.values().any(|value| value == "the dashboard"));
-            written.push_str(&format!("{kind} {}\n", object["metadata"]["name"].as_str().unwrap()));
+            let called = object["metadata"]["name"].as_str().unwrap().to_owned();
+            writeln!(written, "{} {called}", object["kind"].as_str().unwrap()).unwrap();
+            let texts = texts_of(&mut object);
             // One dashboard shows how all are.
-            if dashboard && !object["metadata"]["name"].as_str().unwrap().ends_with("-fleet") {
+            if texts.values().any(|text| text == "the dashboard") && !called.ends_with("-fleet") {
                 continue;
             }
-            // A text reads as it is.
-            let texts = object["data"].as_object_mut().map(std::mem::take).unwrap_or_default();
-            let secret = object["stringData"].as_object_mut().map(std::mem::take);
             written.push_str(&serde_json::to_string_pretty(&object).unwrap());
-            for (key, text) in texts.into_iter().chain(secret.unwrap_or_default()) {
-                written.push_str(&format!("\n{key}:\n{}", text.as_str().unwrap()));
+            for (key, text) in texts {
+                write!(written, "\n{key}:\n{}", text.as_str().unwrap()).unwrap();
             }
             written.push_str("\n\n");
         }

@@ -14,7 +14,7 @@ use crate::common::kubernetes::{ADMIN_TOKEN, ApiServer, objects};
 use crate::common::real::{part, root};
 use crate::world::{Helm, chart, ci_values, with_operator};
 
-const NAMESPACE: &str = "examples";
+pub(crate) const NAMESPACE: &str = "examples";
 
 /// Kinds of others that no schema of Kubernetes tells of, by their group.
 const CUSTOM: [&str; 4] =
@@ -33,7 +33,7 @@ fn rendered(server: &ApiServer) -> Vec<(String, Vec<Value>)> {
 
 /// The server with all kinds and names that the examples speak of, as the
 /// cluster of their reader has them; of cert-manager's a kind that takes anything.
-async fn with_all() -> &'static ApiServer {
+pub(crate) async fn with_all() -> &'static ApiServer {
     static ONCE: tokio::sync::OnceCell<()> = tokio::sync::OnceCell::const_new();
     let server = with_operator().await;
     ONCE.get_or_init(async || {

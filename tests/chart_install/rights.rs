@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 use crate::common::kubernetes::{ApiServer, token_of_user};
 use crate::world::{Helm, chart, with_operator};
 
-const PODS: [&str; 3] = ["get pods", "list pods", "watch pods"];
-const APPLICATIONS: [&str; 6] = [
-    "get sparkapplications.spark.apache.org",
-    "get sparkapplications.sparkoperator.k8s.io",
+/// A watch begins with a list; nothing is asked for by its name.
+const PODS: [&str; 2] = ["list pods", "watch pods"];
+const APPLICATIONS: [&str; 4] = [
     "list sparkapplications.spark.apache.org",
     "list sparkapplications.sparkoperator.k8s.io",
     "watch sparkapplications.spark.apache.org",
@@ -224,6 +223,7 @@ async fn tried(server: &ApiServer, token: &str, namespace: &str, may: bool) {
     });
     for (method, path, body) in [
         (Method::POST, pods.clone(), Some(&pod)),
+        (Method::GET, format!("{pods}/driver"), None),
         (Method::DELETE, format!("{pods}/driver"), None),
         (Method::GET, format!("{pods}/driver/log"), None),
         (Method::POST, format!("{pods}/driver/exec?command=sh"), None),

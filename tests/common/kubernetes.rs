@@ -360,12 +360,28 @@ impl ApiServer {
             let established = |condition: &Value| {
                 condition["type"] == "Established" && condition["status"] == "True"
             };
-            if conditions.iter().any(established) {
+            if conditions.iter().any(established) && self.lists(&found["spec"]).await {
                 return;
             }
             assert!(Instant::now() < deadline, "{definition} is not served: {found}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    /// Whether what a definition defines is among the kinds that clients find.
+    async fn lists(&self, definition: &Value) -> bool {
+        let group = definition["group"].as_str().unwrap();
+        for version in definition["versions"].as_array().unwrap() {
+            let path = format!("/apis/{group}/{}", version["name"].as_str().unwrap());
+            let resources = self.get(&path).await.unwrap_or_default();
+            let found = resources["resources"].as_array().is_some_and(|resources| {
+                resources.iter().any(|resource| resource["name"] == definition["names"]["plural"])
+            });
+            if version["served"] == true && !found {
+                return false;
+            }
+        }
+        true
     }
 
     /// A token of a service account, as a kubelet asks for one.

@@ -115,7 +115,7 @@ fn limits_in_panels_are_thresholds_of_the_configuration() {
 /// listed here with where it shows instead.
 #[test]
 fn what_is_exposed_is_shown() {
-    const NOT_SHOWN: [(&str, &str); 13] = [
+    const NOT_SHOWN: [(&str, &str); 15] = [
         (
             "spark_application_end_timestamp_seconds",
             "of a run that ended the data speaks of no later moment",
@@ -131,6 +131,14 @@ fn what_is_exposed_is_shown() {
         ("spark_application_runs_success_interval_seconds", "what is due follows from it"),
         ("spark_application_runs_last_end_timestamp_seconds", "last success and runs"),
         ("spark_application_runs_memory_spilled_bytes_total", "disk says it"),
+        (
+            "spark_exporter_config_last_reload_success_timestamp_seconds",
+            "of trouble, in its runbook",
+        ),
+        (
+            "spark_exporter_web_config_last_reload_success_timestamp_seconds",
+            "of trouble, in its runbook",
+        ),
         ("spark_application_runs_duration_seconds", "a histogram for people's own objectives"),
     ];
     let mut used = BTreeSet::new();

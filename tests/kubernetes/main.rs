@@ -10,9 +10,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod faults;
 mod gate;
-mod operators;
-mod pods;
-mod real_driver;
 mod setting;
+mod watched_cluster;

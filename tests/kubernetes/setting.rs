@@ -110,7 +110,15 @@ impl Setting {
 
     /// Waits until the metrics are so; then the whole text.
     pub(crate) async fn until(&self, fits: impl Fn(&str) -> bool) -> String {
-        until(&self.metrics, SOON, |text| fits(text).then(|| text.to_owned())).await
+        self.until_within(SOON, fits).await
+    }
+
+    pub(crate) async fn until_within(
+        &self,
+        within: Duration,
+        fits: impl Fn(&str) -> bool,
+    ) -> String {
+        until(&self.metrics, within, |text| fits(text).then(|| text.to_owned())).await
     }
 
     /// Waits until so many pods of drivers are in this state.

@@ -84,6 +84,7 @@ fn busy() -> Telemetry {
     let telemetry = Telemetry::new(at(0));
     let target = TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() };
     CycleFinished {
+        elsewhere: 0,
         target: target.clone(),
         success: true,
         at: at(1),

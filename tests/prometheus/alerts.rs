@@ -82,10 +82,16 @@ const LIVE: [&str; 3] =
 
 /// Alerts that no test makes fire on a real Prometheus, and why. Each has its
 /// case in promtool's tests.
-const NOT_HERE: [(&str, &str); 1] = [(
-    "SparkExporterDataStale",
-    "numbers that are five minutes old and a daemon that still answers: nothing makes them in time",
-)];
+const NOT_HERE: [(&str, &str); 2] = [
+    (
+        "SparkExporterDataStale",
+        "numbers that are five minutes old and a daemon that still answers: nothing makes them in time",
+    ),
+    (
+        "SparkExporterShardsWrong",
+        "all daemons here are of one job: sharded ones beside them would make each of them wrong",
+    ),
+];
 
 pub(crate) type Alert = (String, String);
 

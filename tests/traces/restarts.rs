@@ -18,7 +18,6 @@ use spark_exporter::expose::otlp::Moment;
 use spark_exporter::expose::otlp::deliver::Sender;
 use spark_exporter::expose::otlp::runs::Push;
 use spark_exporter::metrics::{RunView, Snapshot};
-use spark_exporter::report::Texts;
 use spark_exporter::store::embedded::Embedded;
 use spark_exporter::store::{Deliveries, Found, Keep, News, RunKey, Store};
 use spark_exporter::telemetry::Telemetry;
@@ -123,7 +122,7 @@ async fn daemon(store: &Path, port: u16, view: RunView) {
         traces: Some((sender(Signal::Traces), settings())),
         logs: Some((sender(Signal::Logs), logs)),
         resource: OtlpResource::default(),
-        texts: Texts::Hidden,
+        texts: Arc::default(),
         deliveries: Arc::new(Kept(Store::new(Box::new(store), keep))),
         shutdown_timeout: Duration::from_secs(10),
         telemetry: Arc::clone(&telemetry),

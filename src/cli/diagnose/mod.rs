@@ -15,6 +15,7 @@ mod read;
 mod saved;
 mod select;
 mod session;
+mod share;
 mod texts;
 
 use std::io::{self, IsTerminal};
@@ -22,7 +23,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::shard::ShardFlags;
 use super::{Colour, Common, Outcome};
+use crate::config::{Config, Sharding};
 use crate::diagnose::Severity;
 use crate::report::{Colours, Diagnosed, Texts};
 use earlier::Earlier;
@@ -32,6 +35,7 @@ use progress::Progress;
 use read::{Read, Work};
 use select::SqlFlags;
 use session::Session;
+use share::Share;
 use texts::TextFlags;
 
 /// Runs of one source that [`read_runs`] holds in memory, and one more.
@@ -84,6 +88,8 @@ pub struct Diagnose {
     #[command(flatten)]
     texts: TextFlags,
     #[command(flatten)]
+    shards: ShardFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -127,7 +133,9 @@ pub(super) fn read_runs(
     app_id: Option<&str>,
     common: &Common,
 ) -> anyhow::Result<Vec<anyhow::Result<(Diagnosed, String)>>> {
-    let mut session = Session::new(common.config()?, &common.cluster_name)?;
+    // Both sides of what is held against each other.
+    let config = Config { sharding: Sharding::default(), ..common.config()? };
+    let mut session = Session::new(config, &common.cluster_name)?;
     let wanted = Wanted { app_ids: app_id.map(str::to_owned).into_iter().collect(), latest: None };
     session.progress = Progress::new(0, 0);
     session.progress.looking_at(source);
@@ -159,7 +167,11 @@ impl Diagnose {
     /// error what could not.
     pub(super) fn run(mut self) -> anyhow::Result<Outcome> {
         let choice = self.sql.choice(plan::shown(&self.sources))?;
-        let mut session = Session::new(self.common.config()?, &self.common.cluster_name)?;
+        // What a file says of the daemon's part is not meant for a person who
+        // asks about a run.
+        let mut config = Config { sharding: Sharding::default(), ..self.common.config()? };
+        self.shards.add_to(&mut config.sharding)?;
+        let mut session = Session::new(config, &self.common.cluster_name)?;
         session.texts = self.texts.read(&session.cluster)?;
         let followed = self.texts.followed(&session.texts);
         session.texts.tell(followed.is_some(), &session.progress);
@@ -177,6 +189,7 @@ impl Diagnose {
         }
         session.progress.end();
         let earlier = Earlier::read(&self.baseline, &mut session);
+        session.share = Share::default();
         if work.is_empty() {
             let alone = session.texts.alone(&session.cluster, &session.progress);
             let text =
@@ -212,8 +225,10 @@ impl Diagnose {
             print::print(&mut narrowed.into_iter(), &wanted, style, &mut out, &session.progress)
         })?;
         seen.unread |= earlier.unread;
+        session.share.tell(&session.config, &session.progress);
         for wanted in &self.app_ids {
-            if !seen.app_ids.contains(wanted) {
+            // Of several parts one has it.
+            if !seen.app_ids.contains(wanted) && !session.config.sharding.is_divided() {
                 seen.unread = true;
                 session.progress.complain(&format!("no application {wanted:?} in what was read"));
             }

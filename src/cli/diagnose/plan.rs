@@ -59,10 +59,10 @@ fn of_place(place: &Location, wanted: &Wanted, session: &Session) -> anyhow::Res
     if scan.logs.is_empty() && scan.skipped.is_empty() {
         bail!("{place} holds no event log");
     }
-    let faults = scan
-        .skipped
-        .iter()
-        .map(|(path, reason)| Work::Fault(format!("{} {}", files.display(path), reason.message())));
+    let faults =
+        scan.skipped.iter().filter(|_| session.has_nameless()).map(|(path, reason)| {
+            Work::Fault(format!("{} {}", files.display(path), reason.message()))
+        });
     let mut work: Vec<Work> = faults.collect();
     let only = scan.logs.len() == 1;
     for log in chosen(scan.logs, wanted) {

@@ -1,5 +1,6 @@
 //! One thing to read, read and diagnosed.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,22 +78,45 @@ impl Work {
         }
     }
 
-    /// One run, or those of a zip. Errors are in words for a person.
+    /// One run, or those of a zip; without those of other shards. Errors are in words for a person.
     pub(super) fn read(self, wanted: &[String], session: &Session) -> Vec<anyhow::Result<Read>> {
         let Self::RemoteZip { files, log } = self else {
-            return vec![self.read_one(wanted, session, true)];
+            let read = self.read_one(wanted, session, true).transpose();
+            return read.into_iter().collect();
         };
         match download(files, &log, session) {
             // Its bytes counted when they came.
             Ok(zip) => plan::zipped(zip)
                 .into_iter()
-                .map(|work| work.read_one(wanted, session, false))
+                .filter_map(|work| work.read_one(wanted, session, false).transpose())
                 .collect(),
             Err(error) => vec![Err(error)],
         }
     }
 
-    fn read_one(self, wanted: &[String], session: &Session, counts: bool) -> anyhow::Result<Read> {
+    /// `None`: another shard reads it.
+    fn read_one(
+        self,
+        wanted: &[String],
+        session: &Session,
+        counts: bool,
+    ) -> anyhow::Result<Option<Read>> {
+        let read = self.read_ours(wanted, session, counts);
+        match &read {
+            Ok(Some(_)) => session.share.take(),
+            Ok(None) => session.share.leave(),
+            Err(_) => {}
+        }
+        read
+    }
+
+    fn read_ours(
+        self,
+        wanted: &[String],
+        session: &Session,
+        counts: bool,
+    ) -> anyhow::Result<Option<Read>> {
+        let ours = |name: &str| session.is_ours(name);
         let (mut application, place) = match self {
             Self::Fault(message) => anyhow::bail!(message),
             Self::RemoteZip { .. } => anyhow::bail!("a zip within a zip is not read"),
@@ -101,7 +125,16 @@ impl Work {
                 session.progress.reading(&place);
                 let counting = session.progress.counting(Arc::clone(&files));
                 let files: &dyn Files = if counts { &counting } else { &*files };
-                let outcome = eventlog::read(&log, files, &options(session))?;
+                let named = Cell::new(None);
+                let wants = |name: &str| {
+                    named.set(Some(ours(name)));
+                    ours(name)
+                };
+                let read = eventlog::read_if(&log, files, &options(session), &wants);
+                let outcome = match read {
+                    Err(error) if !session.tells(named.get(), &error) => return Ok(None),
+                    read => read?,
+                };
                 if log.in_progress == Some(true) {
                     session.progress.complain(&format!(
                         "{place} is still being written: read as far as it goes now"
@@ -112,18 +145,25 @@ impl Work {
             Self::Driver { url } => {
                 session.progress.reading(&url.to_string());
                 let mut reader = RunningApplication::new(&session.cluster, url.clone());
-                let polled = session.wait(reader.poll(&session.driver, Timestamp::now()));
-                (polled?, url.to_string())
+                let polled = reader.poll_if(&session.driver, Timestamp::now(), &ours);
+                let Some(application) = session.wait(polled)? else { return Ok(None) };
+                (application, url.to_string())
             }
             Self::Saved { files } => saved::read(&files, wanted, session)?,
             Self::Followed { url } => (followed(&url, session)?, url),
             Self::Text { application, place } => (*application, place),
+            Self::Attempt { application, .. } if !ours(application.name_or_id()) => {
+                return Ok(None);
+            }
             Self::Attempt { server, application, attempt } => {
                 let place = format!("{} {}", server.url, application.id.get());
                 session.progress.reading(&place);
                 (of_server(&server.url, &application, &attempt, session)?, place)
             }
         };
+        if !ours(&application.name) {
+            return Ok(None);
+        }
         let is_text = matches!(application.source, Source::DriverLog | Source::Explain);
         if !is_text {
             session.texts.enrich(&mut application, &session.progress);
@@ -132,7 +172,7 @@ impl Work {
             diagnose(&application, &session.config.thresholds_for(&application.name))
                 .priced(&application, &session.config.prices);
         session.texts.judge(&application, &mut diagnosis);
-        Ok(Read { run: Diagnosed { application: slim(application), diagnosis }, place })
+        Ok(Some(Read { run: Diagnosed { application: slim(application), diagnosis }, place }))
     }
 }
 

@@ -5,8 +5,10 @@ use std::future::Future;
 use tokio::runtime::Runtime;
 
 use super::progress::Progress;
+use super::share::Share;
 use super::texts::Texts;
 use crate::config::{Cluster, Config, HttpConfig};
+use crate::eventlog::ReadError;
 use crate::fetch::files::Access;
 use crate::fetch::{HttpClient, Spool, Timeouts};
 
@@ -25,6 +27,8 @@ pub(super) struct Session {
     pub(super) plain: HttpClient,
     /// What `--explain` and `--log` hold.
     pub(super) texts: Texts,
+    /// How many runs were in this call's part.
+    pub(super) share: Share,
     runtime: Runtime,
 }
 
@@ -48,6 +52,7 @@ impl Session {
                 (&config.limits).into(),
             )?,
             texts: Texts::default(),
+            share: Share::default(),
             history_server: client(history_server)?,
             spool: Spool::new(&config.storage.temp_path(), config.limits.spool_size.bytes()),
             progress: Progress::hidden(),
@@ -56,6 +61,21 @@ impl Session {
             cluster: cluster.to_owned(),
             config,
         })
+    }
+
+    /// Whether a run of an application with this name is in this call's part.
+    pub(super) fn is_ours(&self, name: &str) -> bool {
+        Share::is_ours(&self.config, &self.cluster, name)
+    }
+
+    /// Whether what never gets a name is.
+    pub(super) fn has_nameless(&self) -> bool {
+        Share::has_nameless(&self.config, &self.cluster)
+    }
+
+    /// Whether an error of a log is told by this call: see [`Share::tells`].
+    pub(super) fn tells(&self, named: Option<bool>, error: &ReadError) -> bool {
+        Share::tells(&self.config, &self.cluster, named, error)
     }
 
     /// Waits for what is asked of a server; from any thread but the

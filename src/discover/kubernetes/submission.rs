@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    fn found(operator: Operator, spec: Value, status: Value) -> FoundSubmission {
+    fn found(operator: Operator, spec: &Value, status: &Value) -> FoundSubmission {
         let object = json!({
             "apiVersion": "x/v1", "kind": "SparkApplication",
             "metadata": {"name": "etl", "namespace": "ns", "uid": "u",
@@ -169,19 +169,19 @@ mod tests {
         }
     }
 
-    fn of(operator: Operator, status: Value) -> Submission {
-        found(operator, json!({}), status).submission
+    fn of(operator: Operator, status: &Value) -> Submission {
+        found(operator, &json!({}), status).submission
     }
 
-    fn time(text: &str) -> Option<Timestamp> {
-        Some(text.parse().unwrap())
+    fn time(text: &str) -> Timestamp {
+        text.parse().unwrap()
     }
 
     #[test]
     fn kubeflows_status() {
         let failed = of(
             Operator::Kubeflow,
-            json!({
+            &json!({
                 "sparkApplicationId": "spark-1", "executionAttempts": 2,
                 "lastSubmissionAttemptTime": "2026-11-01T10:05:00Z",
                 "terminationTime": "2026-11-01T10:09:00Z",
@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(failed.state, SubmissionState::Failed);
         assert_eq!((failed.app_id.as_deref(), failed.attempts), (Some("spark-1"), 2));
         assert_eq!(failed.driver_pod.as_deref(), Some("etl-driver"));
-        assert_eq!(failed.submitted, time("2026-11-01T10:05:00Z"));
-        assert_eq!(failed.ended, time("2026-11-01T10:09:00Z"));
+        assert_eq!(failed.submitted, Some(time("2026-11-01T10:05:00Z")));
+        assert_eq!(failed.ended, Some(time("2026-11-01T10:09:00Z")));
         assert_eq!(failed.message.as_deref(), Some("driver container failed"));
         for (word, state) in [
             ("", SubmissionState::Submitted),
@@ -204,7 +204,7 @@ mod tests {
             ("SUSPENDED", SubmissionState::Unknown),
         ] {
             let status = json!({"applicationState": {"state": word}});
-            assert_eq!(of(Operator::Kubeflow, status).state, state, "{word}");
+            assert_eq!(of(Operator::Kubeflow, &status).state, state, "{word}");
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
     fn apaches_outcome_is_the_state_before_its_resources_were_released() {
         let released = of(
             Operator::Apache,
-            json!({
+            &json!({
                 "currentState": state("ResourceReleased", "2026-11-01T10:20:00Z"),
                 "stateTransitionHistory": {
                     "0": state("Submitted", "2026-11-01T10:00:00Z"),
@@ -229,8 +229,8 @@ mod tests {
             }),
         );
         assert_eq!((released.state, released.attempts), (SubmissionState::Failed, 2));
-        assert_eq!(released.submitted, time("2026-11-01T10:00:05Z"));
-        assert_eq!(released.ended, time("2026-11-01T10:10:00.5Z"));
+        assert_eq!(released.submitted, Some(time("2026-11-01T10:00:05Z")));
+        assert_eq!(released.ended, Some(time("2026-11-01T10:10:00.5Z")));
         assert_eq!(released.message.as_deref(), Some("Failed"));
         for (word, expected) in [
             ("Submitted", SubmissionState::Submitted),
@@ -241,7 +241,7 @@ mod tests {
             ("Suspended", SubmissionState::Unknown),
         ] {
             let status = json!({"currentState": state(word, "2026-11-01T10:00:00Z")});
-            assert_eq!(of(Operator::Apache, status).state, expected, "{word}");
+            assert_eq!(of(Operator::Apache, &status).state, expected, "{word}");
         }
     }
 
@@ -250,14 +250,14 @@ mod tests {
         for status in [json!(null), json!(7), json!({"currentState": [], "applicationState": "x"})]
         {
             for operator in [Operator::Kubeflow, Operator::Apache] {
-                let submission = of(operator, status.clone());
+                let submission = of(operator, &status);
                 assert_eq!(submission.state, SubmissionState::Submitted);
                 assert_eq!(submission.attempts, 0);
             }
         }
         let status = json!({"executionAttempts": "many", "terminationTime": "soon",
                             "applicationState": {"state": "RUNNING"}});
-        let submission = of(Operator::Kubeflow, status);
+        let submission = of(Operator::Kubeflow, &status);
         assert_eq!(submission.state, SubmissionState::Running);
         assert_eq!((submission.attempts, submission.ended), (0, None));
     }
@@ -266,9 +266,9 @@ mod tests {
     fn the_port_of_the_ui_is_the_one_spark_is_told() {
         let status = json!({"driverInfo": {"webUIPort": 4040}});
         let spec = json!({"sparkConf": {"spark.ui.port": "4045"}});
-        assert_eq!(found(Operator::Kubeflow, spec, status.clone()).ui_port, Some(4045));
-        assert_eq!(found(Operator::Kubeflow, json!({}), status).ui_port, Some(4040));
+        assert_eq!(found(Operator::Kubeflow, &spec, &status).ui_port, Some(4045));
+        assert_eq!(found(Operator::Kubeflow, &json!({}), &status).ui_port, Some(4040));
         let spec = json!({"sparkConf": {"spark.ui.port": "0"}});
-        assert_eq!(found(Operator::Apache, spec, json!({})).ui_port, None);
+        assert_eq!(found(Operator::Apache, &spec, &json!({})).ui_port, None);
     }
 }

@@ -28,15 +28,15 @@ const PAGE: u32 = 100;
 /// ended.
 const WATCH: u32 = 240;
 /// For the next object of a list.
-const LIST: Duration = Duration::from_secs(60);
+const LIST: Duration = Duration::from_mins(1);
 /// A watch that failed is up again once it held for so long after its list:
 /// who may list but not watch would be up and down with each try.
 const HOLDS: Duration = Duration::from_secs(3);
 /// Between the first tries, and between later ones at most.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// A watch that held so long begins with short waits again.
-const STEADY: Duration = Duration::from_secs(60);
+const STEADY: Duration = Duration::from_mins(1);
 /// Objects of one watch; of more nothing is told.
 const MOST_OBJECTS: usize = 50_000;
 

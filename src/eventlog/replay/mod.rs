@@ -132,6 +132,12 @@ impl<'a> Replay<'a> {
         self.ended.is_some()
     }
 
+    /// The name of the application, once its start was read: its id where it
+    /// has none.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref().or(self.id.as_deref())
+    }
+
     pub(super) fn mark(&mut self, quality: DataQuality) {
         self.checks.mark(quality);
     }

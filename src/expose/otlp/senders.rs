@@ -10,7 +10,7 @@ use super::deliver::{Sender, SenderError};
 use super::{Feed, points, runs};
 use crate::config::Limits;
 use crate::config::otlp::{OtlpSettings, Signal};
-use crate::report::Texts;
+use crate::expose::LiveTexts;
 use crate::store::Deliveries;
 use crate::telemetry::Telemetry;
 
@@ -30,7 +30,7 @@ impl Senders {
         settings: &OtlpSettings,
         instance: &str,
         limits: &Limits,
-        texts: Texts,
+        texts: &Arc<LiveTexts>,
         deliveries: Arc<dyn Deliveries>,
         telemetry: &Arc<Telemetry>,
     ) -> Result<Self, SenderError> {
@@ -60,7 +60,7 @@ impl Senders {
             traces,
             logs,
             resource: resource.clone(),
-            texts,
+            texts: Arc::clone(texts),
             deliveries,
             shutdown_timeout: *shutdown_timeout,
             telemetry: Arc::clone(telemetry),

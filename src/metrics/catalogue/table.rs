@@ -378,6 +378,8 @@ catalogue! {
         "Runs held in memory: running ones, and finished ones until their retention ends";
     ApplicationsSkipped, "spark_exporter_applications_skipped", "spark_exporter.applications_skipped", Gauge, Things("{application}"), Daemon, ["reason"], 6, Stable,
         "Runs that sources showed in their latest cycle and that have no series here, by reason: what is not covered";
+    ApplicationsElsewhere, "spark_exporter_applications_elsewhere", "spark_exporter.applications_elsewhere", Gauge, Things("{application}"), Daemon, ["spark_cluster"], 1000, Stable,
+        "Runs that sources of the cluster showed in their latest cycle and that another shard covers; a run that two sources show counts twice";
     ApplicationsAppeared, "spark_exporter_applications_appeared_total", "spark_exporter.applications_appeared", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs seen for the first time";
     ApplicationsFinished, "spark_exporter_applications_finished_total", "spark_exporter.applications_finished", Counter, Things("{application}"), Daemon, [], 1, Experimental,
@@ -386,6 +388,18 @@ catalogue! {
         "Finished runs whose series were given up after their retention";
     IdentityCollisions, "spark_exporter_identity_collisions_total", "spark_exporter.identity_collisions", Counter, Things("{application}"), Daemon, [], 1, Experimental,
         "Runs that carry the id of another run: give their sources different cluster names";
+    ShardOrdinal, "spark_exporter_shard_ordinal", "spark_exporter.shard_ordinal", Gauge, Things(""), Daemon, [], 1, Stable,
+        "Which shard of the runs this daemon covers, from 0; 0 where it covers all of them";
+    Shards, "spark_exporter_shards", "spark_exporter.shards", Gauge, Things("{shard}"), Daemon, [], 1, Stable,
+        "How many shards divide the runs (--total-shards); 1 where this daemon covers all of them";
+    ConfigGood, "spark_exporter_config_last_reload_successful", "spark_exporter.config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
+        "1 when the configuration was taken when it was read last (at the start, by SIGHUP or /-/reload); 0: it was not, and the one before is in force";
+    ConfigTime, "spark_exporter_config_last_reload_success_timestamp_seconds", "spark_exporter.config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When the configuration was last taken, in seconds since the epoch";
+    WebConfigGood, "spark_exporter_web_config_last_reload_successful", "spark_exporter.web_config.last_reload_successful", Gauge, Things(""), Daemon, [], 1, Stable,
+        "1 when the file of --web.config.file and the certificates it names were taken when they last changed; 0: they were not, and those before are in force; absent without that flag";
+    WebConfigTime, "spark_exporter_web_config_last_reload_success_timestamp_seconds", "spark_exporter.web_config.last_reload_success_timestamp", Gauge, Seconds, Daemon, [], 1, Stable,
+        "When the file of --web.config.file and the certificates it names were last taken, in seconds since the epoch";
     KubernetesAmended, "spark_exporter_kubernetes_runs_amended_total", "spark_exporter.kubernetes.runs_amended", Counter, Things("{run}"), Daemon, [], 1, Experimental,
         "Times that Kubernetes told more of a run after it was read, so that it was judged anew";
     KubernetesForgotten, "spark_exporter_kubernetes_facts_forgotten_total", "spark_exporter.kubernetes.facts_forgotten", Counter, Things("{fact}"), Daemon, [], 1, Experimental,
@@ -448,6 +462,6 @@ catalogue! {
         "Series of this exposition";
     WebRequests, "spark_exporter_http_requests_total", "spark_exporter.http.requests", Counter, Things("{request}"), Daemon, ["path", "code"], 40, Experimental,
         "Requests this daemon answered, by path and status code, as of the snapshot";
-    WebFailures, "spark_exporter_http_failures_total", "spark_exporter.http.failures", Counter, Things("{connection}"), Daemon, ["reason"], 4, Experimental,
+    WebFailures, "spark_exporter_http_failures_total", "spark_exporter.http.failures", Counter, Things("{connection}"), Daemon, ["reason"], 5, Experimental,
         "Connections that were refused or broke, by reason, as of the snapshot";
 }

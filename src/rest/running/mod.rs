@@ -124,10 +124,26 @@ impl RunningApplication {
         client: &HttpClient,
         now: Timestamp,
     ) -> Result<Application, FetchError> {
+        let polled = self.poll_if(client, now, &|_| true).await?;
+        polled.ok_or_else(|| Self::lists_none(&Api::new(client, &self.base)))
+    }
+
+    /// As [`RunningApplication::poll`], unless an application of another name
+    /// runs there than is wanted: then nothing more is asked, and `None` is
+    /// what comes of it.
+    ///
+    /// # Errors
+    /// As [`RunningApplication::poll`].
+    pub async fn poll_if(
+        &mut self,
+        client: &HttpClient,
+        now: Timestamp,
+        wants: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<Application>, FetchError> {
         self.purse.fill(now);
         let api = Api::new(client, &self.base);
         let mut cycle = Cycle::default();
-        let result = self.cycle(&api, now, &mut cycle).await;
+        let result = self.cycle(&api, now, &mut cycle, wants).await;
         let meter = api.meter();
         self.cost = CycleCost {
             requests: meter.requests(),
@@ -135,7 +151,7 @@ impl RunningApplication {
             extended: cycle.extended,
         };
         self.purse.spend(self.cost.bytes);
-        Ok(self.assemble(&result?, &cycle, now))
+        Ok(result?.map(|listed| self.assemble(&listed, &cycle, now)))
     }
 
     async fn cycle(
@@ -143,15 +159,17 @@ impl RunningApplication {
         api: &Api,
         now: Timestamp,
         cycle: &mut Cycle,
-    ) -> Result<ApplicationInfo, FetchError> {
+        wants: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<ApplicationInfo>, FetchError> {
         let listed = applications::get(api, Filter { limit: Some(1), ..Filter::default() }).await?;
         let Some(application) = listed.into_iter().next().filter(|one| !one.id.get().is_empty())
         else {
-            let url = api.url(&["applications"], &[]);
-            let what = "a driver that lists no application";
-            return Err(FetchError::new(FetchErrorKind::UnknownApplication, &url, what)
-                .hint("it is starting or stopping, or this is a History Server"));
+            return Err(Self::lists_none(api));
         };
+        if !wants(application.name_or_id()) {
+            self.known = Known::default();
+            return Ok(None);
+        }
         let start = application.latest().and_then(applications::ApplicationAttemptInfo::start);
         let identity = Some((application.id.get().to_owned(), start));
         if self.known.identity != identity {
@@ -191,7 +209,14 @@ impl RunningApplication {
         if known.listed == Some(now) {
             known.sql.read(&self.purse, api, &path, cycle).await;
         }
-        Ok(application)
+        Ok(Some(application))
+    }
+
+    fn lists_none(api: &Api) -> FetchError {
+        let url = api.url(&["applications"], &[]);
+        let what = "a driver that lists no application";
+        FetchError::new(FetchErrorKind::UnknownApplication, &url, what)
+            .hint("it is starting or stopping, or this is a History Server")
     }
 
     fn assemble(

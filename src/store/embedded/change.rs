@@ -8,13 +8,14 @@ use super::delivered;
 use super::fault::{Fault, caught};
 use super::read::runs_of;
 use super::tables::{
-    BY_END, BY_LOG, BY_NAME, BY_SINCE, DELIVERED, META, META_FACTS, META_RUN_BYTES, RUNS,
-    SUMMARIES, TOTALS, UNCOUNTED, by_name, by_time, from_json, json, key, number, packed,
+    BY_END, BY_LOG, BY_NAME, BY_SINCE, DELIVERED, META, META_FACTS, META_RUN_BYTES, META_SHARDS,
+    RUNS, SUMMARIES, TOTALS, UNCOUNTED, by_name, by_time, from_json, json, key, number, packed,
     stored_bytes,
 };
 use crate::model::RunId;
 use crate::store::{
-    Change, Counted, Delivered, Meta, NameKey, RunKey, RunRecord, StoreError, StoredRun, Totals,
+    Change, Counted, Delivered, Meta, NameKey, RunKey, RunRecord, ShardSince, StoreError,
+    StoredRun, Totals,
 };
 
 pub(super) struct EmbeddedChange<'s> {
@@ -58,6 +59,25 @@ impl Drop for EmbeddedChange<'_> {
 }
 
 impl Change for EmbeddedChange<'_> {
+    fn shards(&mut self) -> Result<Option<Vec<ShardSince>>, StoreError> {
+        self.work(|transaction| {
+            let table = transaction.open_table(META)?;
+            let parts = table.get(META_SHARDS)?;
+            let parts = parts
+                .map(|json| from_json(|| "its shards".to_owned(), json.value()))
+                .transpose()?;
+            Ok(Some(parts.unwrap_or_default()))
+        })
+    }
+
+    fn put_shards(&mut self, parts: &[ShardSince]) -> Result<(), StoreError> {
+        self.work(|transaction| {
+            let mut table = transaction.open_table(META)?;
+            table.insert(META_SHARDS, json(&parts)?.as_slice())?;
+            Ok(())
+        })
+    }
+
     fn runs(&mut self, id: &RunId) -> Result<Vec<(RunKey, RunRecord)>, StoreError> {
         self.work(|transaction| runs_of(&transaction.open_table(RUNS)?, id))
     }

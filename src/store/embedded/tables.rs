@@ -26,6 +26,8 @@ pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("
 pub(super) const META_MAGIC: &str = "magic";
 pub(super) const META_VERSION: &str = "version";
 pub(super) const META_FACTS: &str = "facts";
+/// The parts of the runs that its daemon covered, as JSON; since version 2.
+pub(super) const META_SHARDS: &str = "shards";
 pub(super) const META_RUN_BYTES: &str = "run_bytes";
 /// The sum of the bytes of [`DELIVERED`].
 pub(super) const META_DELIVERED_BYTES: &str = "delivered_bytes";

@@ -15,6 +15,7 @@ mod settings;
 mod sources;
 mod storage;
 mod web;
+mod web_config;
 
 pub use kubernetes::*;
 pub use logs::*;
@@ -25,6 +26,7 @@ pub use settings::*;
 pub use sources::*;
 pub use storage::*;
 pub use web::*;
+pub use web_config::*;
 
 #[cfg(test)]
 mod tests {
@@ -48,6 +50,7 @@ mod tests {
             requests: 2,
             bytes: 100,
             skipped,
+            elsewhere: 0,
         }
     }
 

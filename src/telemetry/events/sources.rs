@@ -120,6 +120,8 @@ pub struct CycleFinished {
     /// Applications that this source showed and that are not covered, by
     /// reason of [`crate::telemetry::SKIPPED`]. Replaces what its last cycle said.
     pub skipped: Vec<(&'static str, u64)>,
+    /// Applications that this source showed and that other shards cover.
+    pub elsewhere: u64,
 }
 
 impl CycleFinished {
@@ -132,6 +134,7 @@ impl CycleFinished {
             requests = self.requests,
             bytes = self.bytes,
             skipped = self.skipped.iter().map(|(_, count)| count).sum::<u64>(),
+            elsewhere = self.elsewhere,
             "cycle finished"
         );
         let mut counters = telemetry.counters();
@@ -141,6 +144,7 @@ impl CycleFinished {
         if self.success {
             status.last_success = Some(self.at);
         }
+        status.elsewhere = self.elsewhere;
         counters.skipped.insert(self.target, self.skipped.into_iter().collect());
     }
 }

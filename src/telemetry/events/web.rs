@@ -39,7 +39,7 @@ impl WebRequestServed {
 /// A connection could not be taken or broke.
 #[derive(Debug)]
 pub struct WebRequestFailed {
-    /// `accept`, `connection`, `limit`, `shutdown`.
+    /// `accept`, `connection`, `handshake`, `limit`, `shutdown`.
     pub reason: &'static str,
     pub message: String,
 }

@@ -5,6 +5,7 @@
 //! that answers for itself goes first. Renamed, ended or silent for too long,
 //! the log is read to its end and left.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,6 +19,7 @@ use crate::fetch::files::Files;
 use crate::model::{Application, RunId, State};
 use crate::store::LogSeen;
 use crate::telemetry::events::LogFollowed;
+use crate::watch::share::Owner;
 use crate::watch::{Offer, Watcher};
 
 /// What a listing says of a followed log.
@@ -33,13 +35,18 @@ pub(super) enum Fate {
 
 /// A log that is followed, and its place among `limits.followed_logs`.
 pub(super) struct Followed {
+    cluster: Arc<str>,
     follower: Follower,
+    /// As far as it told.
+    owner: Owner,
     /// Size, time and number of files as of the last step.
     listed: Option<(u64, SystemTime, usize)>,
     /// When it last changed: by its listing, or by what was read of it.
     pub(super) changed: SystemTime,
     /// Number of the listing that showed it last.
     pub(super) seen: u64,
+    /// Whether to look at it though it did not grow.
+    pub(super) judge_again: bool,
     /// The run it is the log of, once it told.
     run: Option<(RunId, Option<Timestamp>)>,
     /// Of all steps so far.
@@ -55,19 +62,23 @@ pub(super) struct Step {
     pub(super) skipped: Option<&'static str>,
     /// Whether it is to be read again, from the start.
     pub(super) again: bool,
+    pub(super) owner: Owner,
     /// As they lie in the place.
     pub(super) bytes: u64,
 }
 
 impl Followed {
     /// `None`: as many are followed as may be.
-    pub(super) fn begin(watcher: &Arc<Watcher>, cluster: &str, seen: u64) -> Option<Self> {
+    pub(super) fn begin(watcher: &Arc<Watcher>, cluster: &Arc<str>, seen: u64) -> Option<Self> {
         let place = Arc::clone(&watcher.following).try_acquire_owned().ok()?;
         Some(Self {
+            cluster: Arc::clone(cluster),
+            owner: Owner::default(),
             follower: Follower::new(cluster, &watcher.config().limits),
             listed: None,
             changed: SystemTime::UNIX_EPOCH,
             seen,
+            judge_again: false,
             run: None,
             statistics: ReadStatistics::default(),
             _place: place,
@@ -76,7 +87,7 @@ impl Followed {
 
     /// Whether the listing says the same of it as the last time.
     pub(super) fn is_of(&self, log: &LogFiles) -> bool {
-        self.listed == Some((log.bytes, log.modified, log.files.len()))
+        !self.judge_again && self.listed == Some((log.bytes, log.modified, log.files.len()))
     }
 
     /// Whether nobody wrote it for too long.
@@ -95,6 +106,7 @@ impl Followed {
     ) -> Step {
         let started = Instant::now();
         let first = self.listed.is_none();
+        self.judge_again = false;
         self.listed = Some((log.bytes, log.modified, log.files.len()));
         self.changed = self.changed.max(log.modified);
         let path = files.display(&log.path);
@@ -103,7 +115,10 @@ impl Followed {
         let listed = log;
         let mut log = listed.clone();
         log.in_progress = Some(fate == Fate::Going);
-        let advance = self.follower.advance(&log, files);
+        let owner = Cell::new(self.owner);
+        let ours = |name: &str| watcher.ask_owner(&self.cluster, name, &owner);
+        let advance = self.follower.advance_if(&log, files, &ours);
+        self.owner = owner.get();
         let (mut application, statistics, lines) = match advance {
             Ok(advance) => match advance.outcome {
                 Some(outcome) => (Some(outcome.application), outcome.statistics, advance.lines),
@@ -139,22 +154,24 @@ impl Followed {
             Some(application) if !over && !is_told(&application) => Some("in_progress"),
             Some(application) => {
                 let read = over.then(|| seen(files, listed));
-                Self::offer(watcher, application, read)
+                self.offer(watcher, application, read)
             }
             None if self.run.is_none() && !over => Some("in_progress"),
             None => None,
         };
         let bytes = news.bytes_compressed;
-        if over {
+        let owner = self.owner;
+        if over || owner == Owner::Another {
             self.leave(watcher, State::Lost);
-            return Step { followed: None, skipped, again: false, bytes };
+            return Step { followed: None, skipped, again: false, owner, bytes };
         }
-        Step { followed: Some(self), skipped, again: false, bytes }
+        Step { followed: Some(self), skipped, again: false, owner, bytes }
     }
 
     /// A driver that answers tells more of a running application than its
     /// log: tasks that run, what is cached.
     fn offer(
+        &mut self,
         watcher: &Watcher,
         application: Application,
         read: Option<LogSeen>,
@@ -162,13 +179,24 @@ impl Followed {
         if application.end.is_none() && watcher.registry().yields_to_driver(&application) {
             return None;
         }
-        (watcher.take_in(application, read) == Offer::NoRoom).then_some("limit")
+        let offer = watcher.take_in(application, read);
+        self.owner = if offer == Offer::Elsewhere { Owner::Another } else { Owner::Ours };
+        (offer == Offer::NoRoom).then_some("limit")
     }
 
     fn refused(self, watcher: &Watcher, path: String, error: &ReadError, fate: Fate) -> Step {
-        let step =
-            |followed, skipped, again| Step { followed, skipped: Some(skipped), again, bytes: 0 };
+        let owner = self.owner.of_error(error);
+        let step = |followed, skipped, again| Step {
+            followed,
+            skipped: Some(skipped),
+            again,
+            owner,
+            bytes: 0,
+        };
         match error {
+            ReadError::NotWanted { bytes, .. } => {
+                Step { followed: None, skipped: None, again: false, owner, bytes: *bytes }
+            }
             // Spark has not written anything out yet.
             ReadError::NoEvents { .. } if fate == Fate::Going => {
                 step(Some(self), "in_progress", false)

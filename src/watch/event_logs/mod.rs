@@ -10,6 +10,7 @@
 mod follow;
 mod plan;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -20,10 +21,11 @@ use tracing::{Instrument, info_span};
 use self::follow::{Fate, Followed, Step};
 use self::plan::{Known, Plan, Policy};
 use super::schedule::Pace;
+use super::share::Owner;
 use super::source::{Cycle, Place, blocking, cycle_span};
 use super::sources::Opened;
 use super::{Offer, Watcher};
-use crate::eventlog::{self, LogFiles, ReadOptions, ReadStatistics};
+use crate::eventlog::{self, LogFiles, ReadError, ReadOptions, ReadStatistics};
 use crate::fetch::files::Files;
 use crate::model::State;
 use crate::store::LogSeen;
@@ -42,9 +44,15 @@ pub(super) async fn watch(place: Place, opened: Arc<Opened>) {
     let mut known = Known::default();
     let mut probed = false;
     let mut generation = None;
+    let mut config = source.place.watcher.config();
     loop {
         source.files = opened.load().as_ref().clone();
-        let interval = source.place.watcher.config().intervals.event_log_dir.get();
+        let now = source.place.watcher.config();
+        if !Arc::ptr_eq(&config, &now) {
+            known.judge_again();
+            config = now;
+        }
+        let interval = config.intervals.event_log_dir.get();
         pace.set_interval(interval);
         let mut cycle = Cycle::start();
         let span = cycle_span(&source.target);
@@ -142,13 +150,17 @@ impl Source {
 
     async fn cycle(&self, found: Found, known: &mut Known, budget: Duration, cycle: &mut Cycle) {
         let logs = found.logs.len() as u64;
-        cycle.skip("unreadable", found.unreadable);
-        cycle.skip("limit", u64::from(found.incomplete));
         let policy = self.policy();
-        let Plan { follow, read, skipped, left } = known.plan(found.logs, &policy);
-        for (reason, count) in skipped {
+        let Plan { follow, read, skipped, elsewhere, left } = known.plan(found.logs, &policy);
+        cycle.skip("limit", u64::from(found.incomplete));
+        if self.tells(Owner::Unknown) {
+            cycle.skip("unreadable", found.unreadable);
+            cycle.skip("lookback", skipped.lookback);
+        }
+        for (reason, count) in skipped.read {
             cycle.skip(reason, count);
         }
+        cycle.elsewhere += elsewhere;
         for left in left {
             left.leave(&self.place.watcher, State::Lost);
         }
@@ -173,7 +185,7 @@ impl Source {
         cycle: &mut Cycle,
     ) {
         let watcher = &self.place.watcher;
-        let mut steps = Vec::new();
+        let (mut steps, mut waiting) = (Vec::new(), 0);
         for (key, log, fate) in logs {
             let followed = match known.followed.remove(&key) {
                 Some(followed) => Some(followed),
@@ -181,9 +193,10 @@ impl Source {
             };
             match followed {
                 Some(followed) => steps.push((key, log, fate, followed)),
-                None => cycle.skip("in_progress", 1),
+                None => waiting += 1,
             }
         }
+        cycle.skip("in_progress", waiting);
         let mut ended = futures_util::stream::iter(steps)
             .map(|(key, log, fate, followed)| async move {
                 let step = self.step(log.clone(), fate, followed, policy.clone()).await;
@@ -193,15 +206,23 @@ impl Source {
         while let Some((key, log, step)) = ended.next().await {
             let Some(step) = step else { continue };
             cycle.bytes += step.bytes;
-            if let Some(reason) = step.skipped {
+            let told = step.skipped.filter(|_| self.tells(step.owner));
+            if let Some(reason) = told {
                 cycle.skip(reason, 1);
+            }
+            if step.owner == Owner::Another {
+                cycle.elsewhere += 1;
+                // There is room for another one.
+                cycle.hurry |= waiting > 0;
+                known.leave_to_others(key);
+                continue;
             }
             match step.followed {
                 Some(followed) => {
                     known.followed.insert(key, followed);
                 }
                 None if step.skipped != Some("limit") && !step.again => {
-                    known.remember(key, &log, step.skipped);
+                    known.remember(key, &log, told);
                 }
                 None => {}
             }
@@ -245,35 +266,45 @@ impl Source {
         let mut results = futures_util::stream::iter(logs)
             .map(|log| async {
                 let late = begun.elapsed() > budget || self.place.stop.is_cancelled();
-                let result =
-                    if late { Read::skipped("waiting") } else { self.read_one(&log).await };
+                let result = if late { Read::unseen("waiting") } else { self.read_one(&log).await };
                 (log, result)
             })
             .buffer_unordered(watcher.config().limits.concurrent_logs);
         while let Some((log, result)) = results.next().await {
             cycle.bytes += result.bytes;
-            if let Some(reason) = result.skipped {
+            let told = result.skipped.filter(|_| self.tells(result.owner));
+            if let Some(reason) = told {
                 cycle.skip(reason, 1);
+            }
+            if result.owner == Owner::Another {
+                cycle.elsewhere += 1;
+                known.leave_to_others(plan::key(&log));
+                continue;
             }
             match result.skipped {
                 // Read as soon as the place was listed again.
                 Some("waiting") => cycle.hurry = true,
                 // Read when there is room.
                 Some("limit") => {}
-                skipped => known.remember(plan::key(&log), &log, skipped),
+                _ => known.remember(plan::key(&log), &log, told),
             }
         }
+    }
+
+    /// Whether this daemon tells of such runs where they are not covered.
+    fn tells(&self, owner: Owner) -> bool {
+        self.place.watcher.tells(&self.place.cluster, owner)
     }
 
     /// Reads and takes in one log.
     async fn read_one(&self, log: &LogFiles) -> Read {
         let watcher = Arc::clone(&self.place.watcher);
         let Ok(_permit) = watcher.parsing.acquire().await else {
-            return Read::skipped("unreadable");
+            return Read::unseen("unreadable");
         };
         let changed = Timestamp::try_from(log.modified).unwrap_or(Timestamp::MAX);
         if !watcher.registry().has_room_for(changed, Timestamp::now(), watcher.room()) {
-            return Read::skipped("limit");
+            return Read::unseen("limit");
         }
         let cluster = Arc::clone(&self.place.cluster);
         let log = log.clone();
@@ -291,13 +322,18 @@ impl Source {
 struct Read {
     /// Why nothing came of it.
     skipped: Option<&'static str>,
+    owner: Owner,
     /// As they lie in the place.
     bytes: u64,
 }
 
 impl Read {
+    fn unseen(reason: &'static str) -> Self {
+        Self { owner: Owner::Unseen, ..Self::skipped(reason) }
+    }
+
     fn skipped(reason: &'static str) -> Self {
-        Self { skipped: Some(reason), bytes: 0 }
+        Self { skipped: Some(reason), owner: Owner::Unknown, bytes: 0 }
     }
 }
 
@@ -307,10 +343,16 @@ fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogF
     let options = ReadOptions { cluster, limits: &config.limits };
     let path = files.display(&log.path);
     let _span = info_span!("read event log", path).entered();
-    match eventlog::read(log, files, &options) {
+    let owner = Cell::new(Owner::Unknown);
+    let ours = |name: &str| watcher.ask_owner(cluster, name, &owner);
+    match eventlog::read_if(log, files, &options, &ours) {
+        Err(ReadError::NotWanted { bytes, .. }) => {
+            Read { skipped: None, owner: Owner::Another, bytes }
+        }
         Err(error) => {
             failed(watcher, path, error.reason(), error.to_string());
-            Read::skipped("unreadable")
+            let owner = owner.get().of_error(&error);
+            Read { owner, ..Read::skipped("unreadable") }
         }
         Ok(outcome) => {
             let statistics = outcome.statistics;
@@ -322,8 +364,9 @@ fn read_blocking(watcher: &Watcher, cluster: &str, files: &dyn Files, log: &LogF
                 application.state = State::Lost;
             }
             let offer = watcher.take_in(application, Some(seen(files, log)));
+            let owner = if offer == Offer::Elsewhere { Owner::Another } else { Owner::Ours };
             let skipped = (offer == Offer::NoRoom).then_some("limit");
-            Read { skipped, bytes: statistics.bytes_compressed }
+            Read { skipped, owner, bytes: statistics.bytes_compressed }
         }
     }
 }

@@ -51,6 +51,9 @@ impl Policy {
 pub(super) struct Known {
     readings: HashMap<String, Reading>,
     pub(super) followed: HashMap<String, Followed>,
+    /// Logs of applications that other shards cover, with the number of the
+    /// listing that showed each last: a log's application stays the same.
+    elsewhere: HashMap<String, u64>,
     /// Of listings.
     number: u64,
 }
@@ -63,9 +66,20 @@ pub(super) struct Plan {
     pub(super) follow: Vec<(String, LogFiles, Fate)>,
     /// To be read whole, newest first.
     pub(super) read: Vec<LogFiles>,
-    pub(super) skipped: BTreeMap<&'static str, u64>,
+    pub(super) skipped: Skipped,
+    /// How many are known to be other shards'.
+    pub(super) elsewhere: u64,
     /// Followed logs that are not there any more.
     pub(super) left: Vec<Followed>,
+}
+
+/// Logs that nothing comes of.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Skipped {
+    /// Too old to be looked at.
+    pub(super) lookback: u64,
+    /// By what came of reading them, earlier.
+    pub(super) read: BTreeMap<&'static str, u64>,
 }
 
 /// Since the epoch.
@@ -89,6 +103,11 @@ impl Known {
         self.readings.insert(key, Reading { bytes, modified_ms, skipped, seen: self.number });
     }
 
+    /// It named an application that another shard covers.
+    pub(super) fn leave_to_others(&mut self, key: String) {
+        self.elsewhere.insert(key, self.number);
+    }
+
     /// Forgets which logs were read, but for these.
     pub(super) fn restart(&mut self, read: Vec<LogSeen>) {
         let seen = self.number;
@@ -96,6 +115,14 @@ impl Known {
             (key, Reading { bytes, modified_ms, skipped: None, seen })
         };
         self.readings = read.into_iter().map(reading).collect();
+    }
+
+    /// The logs that are followed are looked at in the next cycle though they
+    /// do not grow: thresholds, names or prices may be others.
+    pub(super) fn judge_again(&mut self) {
+        for followed in self.followed.values_mut() {
+            followed.judge_again = true;
+        }
     }
 
     pub(super) fn plan(&mut self, mut logs: Vec<LogFiles>, policy: &Policy) -> Plan {
@@ -113,6 +140,7 @@ impl Known {
         // What is no longer listed needs no memory.
         let number = self.number;
         self.readings.retain(|_, reading| reading.seen == number);
+        self.elsewhere.retain(|_, seen| *seen == number);
         plan.left = self
             .followed
             .extract_if(|_, followed| followed.seen + MISSING <= number)
@@ -122,7 +150,11 @@ impl Known {
     }
 
     fn judge(&mut self, key: String, mut log: LogFiles, policy: &Policy, plan: &mut Plan) {
-        let mut skip = |reason| *plan.skipped.entry(reason).or_default() += 1;
+        if let Some(seen) = self.elsewhere.get_mut(&key) {
+            *seen = self.number;
+            plan.elsewhere += 1;
+            return;
+        }
         if let Some(followed) = self.followed.get_mut(&key) {
             followed.seen = self.number;
             let fate = match (is_closed(&log), followed.is_stale(&log, policy)) {
@@ -135,14 +167,14 @@ impl Known {
             return;
         }
         if policy.lookback.is_some_and(|lookback| policy.age(log.modified) > lookback) {
-            skip("lookback");
+            plan.skipped.lookback += 1;
             return;
         }
         if let Some(reading) = self.readings.get_mut(&key) {
             reading.seen = self.number;
             if reading.bytes == log.bytes && reading.modified_ms == millis(log.modified) {
                 if let Some(reason) = reading.skipped {
-                    skip(reason);
+                    *plan.skipped.read.entry(reason).or_default() += 1;
                 }
                 return;
             }
@@ -219,10 +251,32 @@ mod tests {
         }
         let plan = known.plan(listing(), &policy(20));
         assert!(plan.read.is_empty() && plan.follow.is_empty());
-        assert_eq!(plan.skipped, BTreeMap::from([("unreadable", 1)]));
+        assert_eq!(plan.skipped.read, BTreeMap::from([("unreadable", 1)]));
         let plan = known.plan(vec![log("a", 7), log("c", 3)], &policy(30));
         assert_eq!(paths(&plan.read), ["a"], "it changed");
         assert!(!known.readings.contains_key("b"), "what is gone is forgotten");
+    }
+
+    #[test]
+    fn a_log_of_another_shard_is_left_alone_until_it_is_gone() {
+        let mut known = Known::default();
+        let listing = |modified| vec![log("a", modified), log("b.inprogress", modified)];
+        let plan = known.plan(listing(1), &policy(10));
+        assert_eq!((plan.read.len(), plan.follow.len(), plan.elsewhere), (1, 1, 0));
+        known.leave_to_others("a".to_owned());
+        known.leave_to_others("b".to_owned());
+        // Whatever becomes of it, and under both its names.
+        for (modified, renamed) in [(20, false), (30, true)] {
+            let mut listing = listing(modified);
+            if renamed {
+                listing[1] = log("b", modified);
+            }
+            let plan = known.plan(listing, &policy(40));
+            assert_eq!((plan.read.len(), plan.follow.len(), plan.elsewhere), (0, 0, 2));
+        }
+        known.plan(Vec::new(), &policy(50));
+        assert!(known.elsewhere.is_empty(), "what is gone is forgotten");
+        assert_eq!(known.plan(listing(1), &policy(60)).read.len(), 1);
     }
 
     #[test]
@@ -231,7 +285,7 @@ mod tests {
         let policy = Policy { lookback: Some(Duration::from_secs(5)), ..policy(10) };
         let plan = known.plan(vec![log("old", 1), log("new", 9)], &policy);
         assert_eq!(paths(&plan.read), ["new"]);
-        assert_eq!(plan.skipped, BTreeMap::from([("lookback", 1)]));
+        assert_eq!(plan.skipped, Skipped { lookback: 1, ..Skipped::default() });
     }
 
     #[test]

@@ -131,6 +131,10 @@ impl Reader {
             self.readings.clear();
         }
         for (application, attempt) in listed {
+            if !self.place.is_ours(application.name_or_id()) {
+                cycle.elsewhere += 1;
+                continue;
+            }
             let listed = Listed::from((&application, &attempt));
             match self.readings.get(&listed) {
                 Some(Reading::Done) => continue,
@@ -177,6 +181,8 @@ impl Reader {
             };
             if last.last_updated().is_some_and(|grew| grew <= stale) {
                 silent.push((application.clone(), last.clone()));
+            } else if !self.place.is_ours(application.name_or_id()) {
+                cycle.elsewhere += 1;
             } else {
                 cycle.skip(GOES_ON, 1);
             }

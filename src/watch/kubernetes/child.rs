@@ -20,7 +20,7 @@ use crate::watch::source::{Cycle, Place, cycle_span};
 const SILENT_AFTER: Duration = Duration::from_mins(5);
 /// Between two tries of one that does not answer: a notebook's next session
 /// is to be seen soon, and a refused connection costs nothing.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// How a driver stands; a later one counts where a pod has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,8 @@ pub(super) struct Status {
     state: AtomicU8,
     /// Whether its run found no room among those held.
     pub(super) no_room: AtomicBool,
+    /// Whether its application belongs to another shard.
+    pub(super) elsewhere: AtomicBool,
 }
 
 impl Status {
@@ -100,6 +102,7 @@ impl Child {
         let status = Arc::new(Status {
             state: AtomicU8::new(DriverState::Starting as u8),
             no_room: AtomicBool::new(false),
+            elsewhere: AtomicBool::new(false),
         });
         let poller = Poller {
             place,
@@ -155,8 +158,10 @@ impl Poller {
                 () = self.gone.cancelled() => break,
                 answer = driver.ask(place).instrument(span.clone()) => answer,
             };
-            if let Ok(application) = &answer {
+            if answer.is_ok() {
                 heard = Instant::now();
+            }
+            if let Ok(Some(application)) = &answer {
                 let id = &application.id.app_id;
                 if self.client_mode && app_id.as_ref() != Some(id) {
                     place.watcher.driver_runs(&place.cluster, &self.pod, id);
@@ -166,8 +171,9 @@ impl Poller {
             let cycle = driver.took(place, answer, cycle).instrument(span).await;
             place.count_requests();
             self.status.no_room.store(!cycle.skipped.is_empty(), Ordering::Relaxed);
+            self.status.elsewhere.store(cycle.elsewhere > 0, Ordering::Relaxed);
             wait = match &cycle.failure {
-                None => pace.after_success(),
+                None => pace.after_success().max(cycle.at_leisure.unwrap_or_default()),
                 Some(failure) => pace.after_failure(failure.retry_after()),
             };
             self.judge(&driver, &cycle, heard);

@@ -238,17 +238,12 @@ impl Cluster {
             self.forget(&found);
             return;
         }
-        match self.drivers.get_mut(&uid) {
-            Some(entry) => {
-                entry.found = found;
-                entry.generation = self.generation;
-            }
-            None => {
-                let generation = self.generation;
-                let entry = DriverEntry { found, children: Vec::new(), generation };
-                self.drivers.insert(uid.clone(), entry);
-            }
-        }
+        let generation = self.generation;
+        let children = match self.drivers.remove(&uid) {
+            Some(entry) => entry.children,
+            None => Vec::new(),
+        };
+        self.drivers.insert(uid.clone(), DriverEntry { found, children, generation });
         self.poll(&uid);
     }
 
@@ -261,7 +256,7 @@ impl Cluster {
 
     /// Begins and stops polling what of a pod is to be polled.
     fn poll(&mut self, uid: &str) {
-        let polled: usize = self.drivers.values().map(|entry| entry.children.len()).sum();
+        let polled = self.polled();
         let config = self.place.watcher.config();
         let interval = config.intervals.driver.get();
         let spread = interval.min(APART.saturating_mul(u32::try_from(polled).unwrap_or(u32::MAX)));
@@ -270,11 +265,11 @@ impl Cluster {
         let ui = entry.found.ui.as_ref();
         let restarts = ui.map_or(0, |ui| ui.restarts);
         let urls = ui.map(|ui| ui.urls(port)).unwrap_or_default();
-        let before = entry.children.len();
+        let before = entry.polled();
         // Dropping a child stops it.
         entry.children.retain(|child| child.restarts == restarts && urls.contains(&child.url));
-        let stopped = before - entry.children.len();
-        let mut room = config.limits.applications.saturating_sub(polled - stopped);
+        let stopped = before.saturating_sub(entry.polled());
+        let mut room = config.limits.applications.saturating_sub(polled.saturating_sub(stopped));
         for url in urls {
             if entry.children.iter().any(|child| child.url == url) {
                 continue;
@@ -293,18 +288,20 @@ impl Cluster {
         }
     }
 
+    /// Drivers that are polled, without those that are only asked now and
+    /// then because they belong to another shard.
+    fn polled(&self) -> usize {
+        self.drivers.values().map(DriverEntry::polled).sum()
+    }
+
     /// Where there is room again, drivers that found none are polled.
     fn fill(&mut self) {
-        let polled: usize = self.drivers.values().map(|entry| entry.children.len()).sum();
-        if polled >= self.place.watcher.config().limits.applications {
-            return;
-        }
-        let next = self
-            .drivers
-            .iter()
-            .find(|(_, entry)| entry.found.ui.is_some() && entry.children.is_empty())
-            .map(|(uid, _)| uid.clone());
-        if let Some(uid) = next {
+        let limit = self.place.watcher.config().limits.applications;
+        let room = limit.saturating_sub(self.polled());
+        let waiting = |entry: &DriverEntry| entry.found.ui.is_some() && entry.children.is_empty();
+        let next = self.drivers.iter().filter(|(_, entry)| waiting(entry));
+        let next: Vec<String> = next.take(room).map(|(uid, _)| uid.clone()).collect();
+        for uid in next {
             self.poll(&uid);
         }
     }
@@ -316,6 +313,10 @@ impl Cluster {
         };
         let began = |(_, state): (&WatchId, &WatchState)| state.standing == Standing::Beginning;
         let counts = self.counts();
+        // Some may have turned out to belong to another shard.
+        if counts.drivers.get("limit").is_some_and(|waiting| *waiting > 0) {
+            self.fill();
+        }
         let beyond = counts.drivers.get("limit").copied().unwrap_or_default();
         let no_room = self.no_room();
         KubernetesSeen { cluster: self.place.cluster.to_string(), counts }
@@ -332,8 +333,14 @@ impl Cluster {
             requests: 0,
             bytes: 0,
             skipped: vec![("limit", beyond + no_room)],
+            elsewhere: self.elsewhere(),
         }
         .emit(self.place.telemetry());
+    }
+
+    /// Drivers whose applications belong to another shard.
+    fn elsewhere(&self) -> u64 {
+        self.drivers.values().map(|entry| entry.elsewhere() as u64).sum()
     }
 
     /// Drivers that are polled and whose runs found no room.
@@ -362,6 +369,15 @@ impl Cluster {
 }
 
 impl DriverEntry {
+    fn polled(&self) -> usize {
+        self.children.len() - self.elsewhere()
+    }
+
+    fn elsewhere(&self) -> usize {
+        let elsewhere = |child: &&Child| child.status.elsewhere.load(Ordering::Relaxed);
+        self.children.iter().filter(elsewhere).count()
+    }
+
     /// Of the pod: that of its liveliest driver.
     fn state(&self) -> DriverState {
         if let Some(best) = self.children.iter().map(|child| child.status.state()).max() {

@@ -91,7 +91,7 @@ impl Handle {
     /// Returns when something else is wanted.
     pub(super) async fn changed(&mut self) {
         if self.receiver.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -172,7 +172,7 @@ fn an_executor_needs_its_application_and_its_number() {
     assert_eq!(read(Kind::ExecutorPods, &settings, nameless), None);
 }
 
-fn notebook(annotations: Value) -> Value {
+fn notebook(annotations: &Value) -> Value {
     json!({
         "metadata": {"name": "jupyter-0", "namespace": "ml", "uid": "u-3", "labels": {"app": "jupyter"},
                      "annotations": annotations},
@@ -186,7 +186,7 @@ fn client_mode_is_told_by_an_annotation() {
     let client_mode =
         ClientMode { annotation: Some("example.org/spark".to_owned()), ..ClientMode::default() };
     let settings = Kubernetes { client_mode, ..Kubernetes::default() };
-    let urls = |annotations| match read(Kind::ClientModePods, &settings, notebook(annotations)) {
+    let urls = |annotations| match read(Kind::ClientModePods, &settings, notebook(&annotations)) {
         Some(Change::Driver(driver)) => {
             assert!(driver.client_mode && driver.pod.app_id.is_none());
             let urls = driver.ui.unwrap().urls(None);
@@ -207,7 +207,7 @@ fn the_operators_selector_narrows_drivers_but_not_their_executors() {
     let client_mode =
         ClientMode { label_selector: Some("app=jupyter".to_owned()), ..ClientMode::default() };
     let label_selector = Some("team=data".to_owned());
-    let settings = Kubernetes { client_mode, label_selector, ..Kubernetes::default() };
+    let settings = Kubernetes { label_selector, client_mode, ..Kubernetes::default() };
     let selector = |kind| Reader::new(kind, &settings).selector.unwrap();
     assert_eq!(selector(Kind::DriverPods), "spark-role=driver,team=data");
     assert_eq!(selector(Kind::ExecutorPods), "spark-role=executor");

@@ -30,7 +30,7 @@ use self::worker::{Pace, Worker};
 use super::Feed;
 use super::deliver::Sender;
 use crate::config::otlp::{LogsSettings, OtlpResource, TracesSettings};
-use crate::report::Texts;
+use crate::expose::LiveTexts;
 use crate::store::Deliveries;
 use crate::telemetry::Telemetry;
 
@@ -41,7 +41,7 @@ pub struct Push {
     pub logs: Option<(Sender, LogsSettings)>,
     pub resource: OtlpResource,
     /// Whether texts of users may be sent (`web.show_sql`).
-    pub texts: Texts,
+    pub texts: Arc<LiveTexts>,
     /// What was sent before.
     pub deliveries: Arc<dyn Deliveries>,
     /// How long the end waits for what is still to be sent.

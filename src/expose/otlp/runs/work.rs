@@ -1,15 +1,16 @@
 //! What is sent of a run, by signal: its spans, the records of its findings.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::otlp::{LogsSettings, OtlpResource, TracesSettings};
 use crate::diagnose::Subject;
+use crate::expose::LiveTexts;
 use crate::expose::otlp::deliver::Request;
 use crate::expose::otlp::records::{self, Memo, Now};
 use crate::expose::otlp::resource;
 use crate::expose::otlp::spans::{self, Places};
 use crate::metrics::RunView;
-use crate::report::Texts;
 use crate::store::{Delivered, News, SentSpans};
 
 /// A request, and what is noted of its run once it was taken or refused.
@@ -54,7 +55,7 @@ pub(super) trait Work: Send + Sync + 'static {
 pub(super) struct Traces {
     pub(super) settings: TracesSettings,
     pub(super) resource: OtlpResource,
-    pub(super) texts: Texts,
+    pub(super) texts: Arc<LiveTexts>,
     pub(super) request_size: usize,
 }
 
@@ -68,7 +69,7 @@ impl Work for Traces {
     }
 
     fn due(&self, view: &RunView, sent: &Delivered, (): &mut (), now: Now) -> Parcels {
-        let due = spans::due(view, &sent.spans, &self.settings, self.texts, now.at);
+        let due = spans::due(view, &sent.spans, &self.settings, self.texts.get(), now.at);
         let resource = resource::of_run(&self.resource, view);
         let batches = spans::requests(due.parts, &resource, self.request_size);
         let mut parcels = Parcels { again: due.again, ..Parcels::default() };

@@ -115,7 +115,9 @@ async fn a_permission_that_is_missing_is_told_and_tried_again() {
     for path in &made {
         server.delete(path).await;
     }
+    // A watch that is open goes on; the next one is refused.
     gate.shut();
+    setting.until(|text| target_up(text) == Some(0.0)).await;
     gate.open();
     let forbidden = failures(&get(&setting.metrics).await, "driver_pods", "forbidden");
     let text = setting
