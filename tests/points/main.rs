@@ -28,9 +28,13 @@ use spark_exporter::expose::otlp::deliver::Request;
 use spark_exporter::expose::otlp::points::Points;
 use spark_exporter::metrics::{NameView, RunView, build};
 use spark_exporter::telemetry::events::{
-    CycleFinished, LogsListed, OtlpAccepted, ThresholdsSet, WebRequestFailed, WebRequestServed,
+    CycleFinished, KubernetesSeen, LogsListed, OtlpAccepted, SubmissionTold, ThresholdsSet,
+    WebRequestFailed, WebRequestServed,
 };
-use spark_exporter::telemetry::{TargetId, Telemetry, TelemetrySnapshot, ThresholdSetting};
+use spark_exporter::telemetry::{
+    KubernetesCounts, SubmissionId, SubmissionStatus, TargetId, Telemetry, TelemetrySnapshot,
+    ThresholdSetting,
+};
 use support::{at, changed, name_view, run_id, skewed_run};
 
 /// Larger than everything that a test sends.
@@ -94,6 +98,25 @@ fn busy() -> Telemetry {
     let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
     ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }
         .emit(&telemetry);
+    KubernetesSeen {
+        cluster: "c".to_owned(),
+        counts: KubernetesCounts {
+            up: [("driver_pods", true)].into(),
+            objects: [("driver_pods", 1)].into(),
+            drivers: [("answering", 1)].into(),
+        },
+    }
+    .emit(&telemetry);
+    SubmissionTold {
+        id: SubmissionId {
+            cluster: "c".to_owned(),
+            operator: "kubeflow",
+            namespace: "etl".to_owned(),
+            name: "orders".to_owned(),
+        },
+        status: Some(SubmissionStatus { state: "submitted", attempts: 1, submitted: Some(at(0)) }),
+    }
+    .emit(&telemetry);
     OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
