@@ -95,7 +95,7 @@ fn it_is_what_the_chart_runs() {
     let pod = &values["podSecurityContext"];
     assert_eq!(user, [format!("{}:{}", pod["runAsUser"], pod["runAsGroup"])]);
     let port = values["web"]["port"].to_string();
-    assert_eq!(instructions("EXPOSE"), [port.clone()]);
+    assert_eq!(instructions("EXPOSE"), std::slice::from_ref(&port));
     let help = Command::new(env!("CARGO_BIN_EXE_spark-exporter")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     assert!(help.contains(&format!(":{port}")), "it listens on another port unless it is told");

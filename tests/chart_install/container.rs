@@ -118,7 +118,7 @@ impl Container {
             command.arg(if port { "--web.listen-address=127.0.0.1:0" } else { argument });
         }
         let program = Program::start(command, "the container", true);
-        let address = program.wait_for(Duration::from_secs(60), |line| {
+        let address = program.wait_for(Duration::from_mins(1), |line| {
             let (_, rest) = line.split_once("address=")?;
             Some(rest.split_whitespace().next()?.trim_matches('"').to_owned())
         });

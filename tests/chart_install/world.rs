@@ -92,14 +92,6 @@ impl Helm {
     }
 }
 
-/// The object of this kind whose name ends so.
-pub(crate) fn find<'a>(objects: &'a [Value], kind: &str, end: &str) -> &'a Value {
-    let matches = |object: &&Value| {
-        object["kind"] == kind && object["metadata"]["name"].as_str().unwrap().ends_with(end)
-    };
-    objects.iter().find(matches).unwrap_or_else(|| panic!("no {kind} whose name ends in {end:?}"))
-}
-
 /// All that is in a namespace, as `Kind/name`, besides what the API server
 /// itself puts there; Helm's own records are `Secret/sh.helm…`.
 pub(crate) async fn everything_in(server: &ApiServer, namespace: &str) -> BTreeSet<String> {
