@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ impl World {
         let mut text = "intervals: {event_log_dir: 1s}\nclusters:\n".to_owned();
         for cluster in clusters {
             let place = self.place(cluster);
-            text += &format!("- name: {cluster}\n  event_log_dirs: ['{}']\n", place.display());
+            let place = place.display();
+            writeln!(text, "- name: {cluster}\n  event_log_dirs: ['{place}']").unwrap();
         }
         self.write(&(text + rest));
     }

@@ -492,8 +492,9 @@ fn a_start_with_a_bad_file_is_refused() {
         assert!(error.contains(part), "{certificate} {key}: {error}");
     }
     let pem = std::fs::read_to_string(authority.path("server.key")).unwrap();
-    let indented = pem.lines().map(|line| format!("    {line}\n")).collect::<String>();
-    let error = at(&format!("tls_server_config:\n  cert_file: other.pem\n  key: |\n{indented}"));
+    let indented = pem.trim().replace('\n', "\n    ");
+    let error =
+        at(&format!("tls_server_config:\n  cert_file: other.pem\n  key: |\n    {indented}\n"));
     assert!(error.contains("tls_server_config.key"), "{error}");
     assert!(!error.contains(pem.lines().nth(1).unwrap()), "the key is no part of it: {error}");
     assert!(load(&authority.path("nowhere.yml")).unwrap_err().contains("nowhere.yml"));

@@ -105,11 +105,12 @@ impl WebConfig {
         }
         match rules.and_then(|rules| rules.closes_nothing_less_than(&before)) {
             Ok(rules) => {
-                WebConfigLoaded { at: Timestamp::now(), tls: rules.tls.is_some(), first: false }
-                    .emit(&self.telemetry);
+                let tls = rules.tls.is_some();
+                // In force before it is said to be.
                 if changed {
                     self.now.store(Arc::new(rules));
                 }
+                WebConfigLoaded { at: Timestamp::now(), tls, first: false }.emit(&self.telemetry);
                 Ok(changed)
             }
             Err(message) => {
