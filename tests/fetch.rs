@@ -129,6 +129,7 @@ async fn a_login_page_gets_no_credentials() {
     let config = HttpConfig {
         basic_auth: Some(spark_exporter::config::BasicAuth {
             username: "reader".to_owned(),
+            username_file: None,
             password: Some(Secret::new("hunter2")),
             password_file: None,
         }),

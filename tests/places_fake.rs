@@ -68,6 +68,7 @@ fn with_credentials() -> Cluster {
     let mut cluster = Cluster::default();
     cluster.http_config.basic_auth = Some(BasicAuth {
         username: "reader".to_owned(),
+        username_file: None,
         password: Some(Secret::new("hunter2")),
         password_file: None,
     });
