@@ -13,7 +13,7 @@
 //!   has forgotten, is history: kept, compared with, never counted. So neither
 //!   a first start nor a log that turns up again is a burst of failures.
 //! - Nor is one that another shard counted, where each has a store of its own
-//!   ([`shards`]).
+//!   (`shards`).
 //! - A better reading of a run that is counted improves what is kept of it,
 //!   and leaves the totals alone: counters do not go back.
 
