@@ -604,7 +604,7 @@ def _kubernetes() -> list:
         ),
         timeseries(
             "Lists and watches that failed",
-            "Each try, by reason. forbidden: the service account lacks get, list or watch. expired: the server "
+            "Each try, by reason. forbidden: the service account lacks list or watch. expired: the server "
             "forgot where the watch stood, no fault in itself.",
             "short",
             [

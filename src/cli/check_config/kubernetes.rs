@@ -44,7 +44,7 @@ pub(super) fn means(settings: &Kubernetes) -> Vec<String> {
             settings.pod_labels.join(", ")
         ));
     }
-    lines.push(format!("needs get, list and watch on {}: {role}", resources.join(" and ")));
+    lines.push(format!("needs list and watch on {}: {role}", resources.join(" and ")));
     lines
 }
 

@@ -134,7 +134,7 @@ fn from_server(code: u16, message: &str) -> Failure {
         _ => Reason::Refused,
     };
     let hint = match reason {
-        Reason::Forbidden => "; give its account get, list and watch",
+        Reason::Forbidden => "; give its account list and watch",
         Reason::Unauthorized => "; its token is not taken",
         _ => "",
     };
@@ -173,7 +173,7 @@ mod tests {
         }
         let failure = api(403, "pods is forbidden:\nUser \"x\" cannot list");
         assert!(failure.message.contains("pods is forbidden: User \"x\""), "{failure:?}");
-        assert!(failure.message.contains("get, list and watch"), "{failure:?}");
+        assert!(failure.message.contains("list and watch"), "{failure:?}");
         assert!(api(500, &"x".repeat(10_000)).message.len() < 500);
     }
 

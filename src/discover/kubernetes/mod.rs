@@ -7,7 +7,7 @@
 //!
 //! [`start`] begins one task for each kind of object and namespace; all send
 //! into one bounded channel, so that a slow reader slows the watches down and
-//! nothing piles up. Only get, list and watch are used, of pods and
+//! nothing piles up. Only list and watch are used, of pods and
 //! sparkapplications. Objects are cut to what is needed as they are decoded.
 
 mod client;

@@ -437,7 +437,7 @@ catalogue! {
     KubernetesLists, "spark_exporter_kubernetes_lists_total", "spark_exporter.kubernetes.lists", Counter, Things("{list}"), Daemon, ["spark_cluster", "kind"], 50, Experimental,
         "Lists that a watch began with, the first and each after it broke";
     KubernetesFailures, "spark_exporter_kubernetes_watch_failures_total", "spark_exporter.kubernetes.watch_failures", Counter, Things("{failure}"), Daemon, ["spark_cluster", "kind", "reason"], 500, Stable,
-        "Lists and watches that failed, each try, by reason; forbidden: the service account lacks get, list or watch; expired: the server forgot where the watch stood, and it began with a new list, no fault in itself";
+        "Lists and watches that failed, each try, by reason; forbidden: the service account lacks list or watch; expired: the server forgot where the watch stood, and it began with a new list, no fault in itself";
     OtlpRequests, "spark_exporter_otlp_requests_total", "spark_exporter.otlp.requests", Counter, Things("{request}"), Daemon, ["signal", "outcome"], 9, Stable,
         "Requests by OTLP by what became of them: accepted, refused (never to be taken: lost) or given_up (not taken in time: what is sent next makes up for it); signals that are not sent have no series";
     OtlpAttemptFailures, "spark_exporter_otlp_attempt_failures_total", "spark_exporter.otlp.attempt_failures", Counter, Things("{attempt}"), Daemon, ["signal", "reason"], 21, Experimental,
