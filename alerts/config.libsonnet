@@ -37,6 +37,9 @@
     // SparkApplicationKeepsFailing: so many runs in a row, the latest within a day.
     failuresInARow: 3,
 
+    // SparkSubmissionFailed: for how long a SparkApplication may wait for its driver.
+    submissionWaitsFor: 900,
+
     // SparkManyApplicationsFail: so many jobs failed within half an hour, more than half
     // of those that ended.
     failingJobs: 5,
@@ -70,6 +73,7 @@
       SparkApplicationKeepsFailing: { enabled: true, 'for': '2m', severity: 'warning' },
       SparkApplicationNoSuccess: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'critical' },
       SparkApplicationOverdue: { enabled: true, 'for': '5m', keep_firing_for: '5m', severity: 'warning' },
+      SparkSubmissionFailed: { enabled: true, 'for': '2m', severity: 'warning' },
       SparkManyApplicationsFail: { enabled: true, 'for': '2m', severity: 'critical' },
 
       // Streams.
@@ -104,6 +108,7 @@
       SparkExporterRestarting: { enabled: true, 'for': '5m', severity: 'warning' },
       SparkExporterTargetDown: { enabled: true, 'for': '10m', severity: 'warning' },
       SparkExporterBlind: { enabled: true, 'for': '30m', severity: 'critical' },
+      SparkExporterDriversSilent: { enabled: true, 'for': '15m', severity: 'warning' },
       SparkExporterDataStale: { enabled: true, 'for': '5m', severity: 'warning' },
       SparkExporterApplicationsSkipped: { enabled: true, 'for': '30m', severity: 'warning' },
       SparkExporterEventLogsUnreadable: { enabled: true, 'for': '0m', severity: 'warning' },

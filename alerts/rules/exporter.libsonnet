@@ -47,6 +47,17 @@ local lib = import '../lib.libsonnet';
           'Of the Spark applications of {{ $labels.spark_cluster }} nothing is known: none of its sources answers.'
         )
         + alert(
+          'SparkExporterDriversSilent',
+          // One driver may well have no UI. Most of them have one.
+          |||
+            max by (%(cluster)s) (spark_exporter_kubernetes_drivers{%(sel)sstate="silent"})
+            >
+            max by (%(cluster)s) (spark_exporter_kubernetes_drivers{%(sel)sstate="answering"})
+          |||,
+          'Most Spark drivers on Kubernetes do not answer spark-exporter.',
+          '{{ $value }} drivers of {{ $labels.spark_cluster }} have not answered for minutes although their pods run, more than those that do: of their applications nothing is known while they run. A NetworkPolicy keeps spark-exporter out, or their UI is off.'
+        )
+        + alert(
           'SparkExporterDataStale',
           |||
             max by (%(exporter)s) (time() - spark_exporter_snapshot_timestamp_seconds{%(sel)s}) > %(staleSnapshot)d

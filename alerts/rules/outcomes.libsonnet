@@ -103,6 +103,21 @@ local lib = import '../lib.libsonnet';
         + overdue('SparkApplicationNoSuccess', 'configured', 'A Spark job has not succeeded within the time that was set for it.')
         + overdue('SparkApplicationOverdue', 'learned', 'A Spark job has not succeeded for longer than is usual.')
         + l.alert(
+          'SparkSubmissionFailed',
+          l.promql(|||
+            max by (%(cluster)s, operator, k8s_namespace_name, submission, state) (
+                time() - spark_exporter_kubernetes_submission_timestamp_seconds{%(sel)sstate="submission_failed"} < %(newsFor)d
+              or
+                time() - spark_exporter_kubernetes_submission_timestamp_seconds{%(sel)sstate="submitted"} > %(submissionWaitsFor)d
+            )
+          |||),
+          'A SparkApplication got no driver.',
+          '{{ $labels.submission }} in the namespace {{ $labels.k8s_namespace_name }} ({{ $labels.spark_cluster }}) '
+          + '{{ if eq $labels.state "submission_failed" }}could not be submitted{{ else }}waits for its driver{{ end }} since {{ $value | humanizeDuration }}. '
+          + 'There is no run to show: kubectl describe sparkapplication has what its operator says.',
+          l.clusterLinks
+        )
+        + l.alert(
           'SparkManyApplicationsFail',
           local jobs(of) = l.promql(|||
             group by (%(name)s) (
