@@ -82,11 +82,13 @@ const LIVE: [&str; 3] =
 
 /// Alerts that no test makes fire on a real Prometheus, and why. Each has its
 /// case in promtool's tests.
-const NOT_HERE: [(&str, &str); 2] = [
+const NOT_HERE: [(&str, &str); 4] = [
     (
         "SparkExporterDataStale",
         "numbers that are five minutes old and a daemon that still answers: nothing makes them in time",
     ),
+    ("SparkSubmissionFailed", "no Kubernetes here, and no operator"),
+    ("SparkExporterDriversSilent", "no Kubernetes here"),
     (
         "SparkExporterShardsWrong",
         "all daemons here are of one job: sharded ones beside them would make each of them wrong",
