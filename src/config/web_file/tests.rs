@@ -91,7 +91,7 @@ fn refuses_with_the_reason_and_without_a_value() {
         (user(&HASH.replace("$10$", "$03$")), "its cost is 3"),
         (user(&HASH[..50]), "no bcrypt hash"),
         ("rate_limit: {interval: 1s}\n".to_owned(), "burst is 0"),
-        ("rate_limit: {interval: 1s, burst: -1}\n".to_owned(), "burst"),
+        ("rate_limit: {interval: 1s, burst: -1}\n".to_owned(), "u32 at line 1, column 35"),
     ];
     for (text, part) in cases {
         let error = WebFile::from_text(&text, Path::new("web.yml")).unwrap_err().to_string();
