@@ -5,11 +5,6 @@ DEMO_ADDRESS ?= 127.0.0.1:10404
 # Warnings are errors here, not for whoever builds a release with a newer Rust.
 CLIPPY = cargo clippy --locked --all-features --all-targets -- -D warnings
 
-# Tests whose names hold one of these take minutes and little of the machine.
-WAITS = the_right_alerts_arrive killed_a_hundred_times stands_at_zero_for_two_minutes
-# These wait too (OTLP, Kubernetes), and have no Spark of their own but one.
-OTLP = real_collector:: fed_by_otlp watched_cluster::
-
 .PHONY: help demo test check bench collection docs alerts dashboards chart pictures waterfall
 
 help: ## What can be made
@@ -37,20 +32,7 @@ check: ## Format, lints, licences: no test, no network but crates.io
 test: check ## Everything: real Spark, real Prometheus, every test
 	tests/parts/all
 	cargo test --locked --all-features --no-run
-	@# What mostly waits runs beside others: OTLP and Kubernetes first, beside tests without Spark, the
-	@# rest last. All of it runs whatever failed before.
-	@logs=$$(mktemp -d); failed=0; others=; set -x; \
-	for test in otlp prometheus kubernetes; do \
-	  cargo test --locked --all-features --test $$test -- $(OTLP) $(WAITS:%=--skip %) >$$logs/$$test 2>&1 & others="$$others $$!"; \
-	done; \
-	cargo test --locked --all-features --no-fail-fast -- $(OTLP:%=--skip %) $(WAITS:%=--skip %) || failed=1; \
-	for test in memory prometheus; do \
-	  cargo test --locked --all-features --test $$test -- $(WAITS) >$$logs/$$test-last 2>&1 & others="$$others $$!"; \
-	done; \
-	for other in $$others; do wait $$other || failed=1; done; \
-	cat $$logs/*; rm -rf $$logs; exit $$failed
-	cargo test --locked --test cli  # without the features, as `make demo` builds it
-	cargo test --locked --test store without_the_feature
+	tests/run
 
 bench: ## The figures of benches/README.md, as ratios in one run
 	EVENT_LOGS=$$(benches/make_many_tasks) \
