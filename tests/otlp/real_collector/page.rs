@@ -30,6 +30,8 @@ fn named(page: &str, what: &str) -> BTreeSet<String> {
 const ELSEWHERE: &[&str] = &[
     "k8s.namespace.name",
     "k8s.pod.name",
+    "k8s.pod.uid",
+    "k8s.node.name",
     "spark.application.attempt.id",
     // With prices, with texts shown, beyond limits, of sources that tell less.
     "spark.application.cost.currency",
