@@ -8,7 +8,9 @@ use serde_json::Value;
 use spark_exporter::diagnose::{Cause, Rule, Severity};
 use spark_exporter::metrics::catalogue::{CATALOGUE, Metric};
 use spark_exporter::model::{DataQuality, JobStatus, Kind, Source, State};
-use spark_exporter::telemetry::{LOG_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED};
+use spark_exporter::telemetry::{
+    DRIVER_STATES, LOG_FAILURES, OTLP_OUTCOMES, SERIES_DROPPED, SKIPPED, SUBMISSION_STATES,
+};
 
 use crate::common::promql::{problems, selectors};
 use crate::files::{RECORDING, alerts, annotation, folder, rules};
@@ -188,7 +190,7 @@ fn values_that_are_matched_exist() {
     let statuses = JobStatus::ALL.iter().map(|status| status.as_str());
     let known: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
         ("rule", known_rules),
-        ("state", states.clone()),
+        ("state", states.iter().chain(&DRIVER_STATES).chain(&SUBMISSION_STATES).copied().collect()),
         ("outcome", states.into_iter().chain(OTLP_OUTCOMES).collect()),
         ("reason", reasons),
         ("cause", causes.iter().map(|cause| cause.as_str()).chain([""]).collect()),
