@@ -28,8 +28,8 @@ use spark_exporter::expose::otlp::deliver::Request;
 use spark_exporter::expose::otlp::points::Points;
 use spark_exporter::metrics::{NameView, RunView, build};
 use spark_exporter::telemetry::events::{
-    CycleFinished, KubernetesSeen, LogsListed, OtlpAccepted, SubmissionTold, ThresholdsSet,
-    WebRequestFailed, WebRequestServed,
+    ConfigLoaded, CycleFinished, KubernetesSeen, LogsListed, OtlpAccepted, SubmissionTold,
+    ThresholdsSet, WebConfigLoaded, WebRequestFailed, WebRequestServed,
 };
 use spark_exporter::telemetry::{
     KubernetesCounts, SubmissionId, SubmissionStatus, TargetId, Telemetry, TelemetrySnapshot,
@@ -117,6 +117,8 @@ fn busy() -> Telemetry {
         status: Some(SubmissionStatus { state: "submitted", attempts: 1, submitted: Some(at(0)) }),
     }
     .emit(&telemetry);
+    ConfigLoaded { at: at(1), sources: None }.emit(&telemetry);
+    WebConfigLoaded { at: at(1), tls: true, first: true }.emit(&telemetry);
     OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
     WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
     WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);

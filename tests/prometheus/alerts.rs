@@ -82,11 +82,13 @@ const LIVE: [&str; 3] =
 
 /// Alerts that no test makes fire on a real Prometheus, and why. Each has its
 /// case in promtool's tests.
-const NOT_HERE: [(&str, &str); 4] = [
+const NOT_HERE: [(&str, &str); 6] = [
     (
         "SparkExporterDataStale",
         "numbers that are five minutes old and a daemon that still answers: nothing makes them in time",
     ),
+    ("SparkExporterConfigReloadFailed", "its gauge is shown by tests/reload.rs"),
+    ("SparkExporterWebConfigReloadFailed", "its gauge is shown by tests/web"),
     ("SparkSubmissionFailed", "no Kubernetes here, and no operator"),
     ("SparkExporterDriversSilent", "no Kubernetes here"),
     (
