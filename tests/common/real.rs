@@ -185,12 +185,15 @@ impl Cluster {
     }
 }
 
+/// Servers are tried three times, each for a minute and some.
+const SERVERS: Duration = Duration::from_mins(4);
+
 /// Starts them; the second value is the master's URL.
 pub(crate) fn standalone(version: &str) -> (Cluster, String) {
     let mut command = spark_script("cluster", version);
     command.args(["standalone", "--spark", version]);
     let program = Program::start(command, "the Standalone cluster", false);
-    let within = Duration::from_mins(2);
+    let within = SERVERS;
     let master = program.value("master", within);
     let web = program.value("web", within);
     program.value("ready", within);
@@ -212,7 +215,7 @@ pub(crate) fn history_server_at(
     command.args(["history", "--spark", version, "--log-dir"]).arg(directory);
     command.args(port.iter().flat_map(|port| ["--port", port]));
     let program = Program::start(command, "the History Server", false);
-    let within = Duration::from_mins(2);
+    let within = SERVERS;
     let url = program.value("history", within);
     program.value("ready", within);
     (program, url)
