@@ -37,6 +37,12 @@ const LOOKS: &[Look] = &[
 const EMPTY: &[(&str, &str, &str)] = &[
     ("exporter", "Connections refused or broken", "nobody breaks a connection here"),
     ("exporter", "Since a request was taken", "no back end takes anything here"),
+    ("exporter", "What is watched", "no Kubernetes is here"),
+    ("exporter", "Objects", "no Kubernetes is here"),
+    ("exporter", "Lists", "no Kubernetes is here"),
+    ("exporter", "Lists and watches that failed", "no Kubernetes is here"),
+    ("exporter", "Drivers by state", "no Kubernetes is here"),
+    ("exporter", "Drivers that came, and fell silent", "no Kubernetes is here"),
     ("exporter", "SparkApplications to look at", "no operator is here"),
     ("exporter", "SparkApplications, by what their operator says", "no operator is here"),
 ];
