@@ -11,13 +11,14 @@ mod server;
 mod store_suite;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use common::real::{daemon, get, until};
 use common::{ended_now, value};
 use server::Server;
+use spark_exporter::config::Storage;
 
 const SOON: Duration = Duration::from_secs(90);
 
@@ -30,24 +31,28 @@ fn export(config: &Path) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// A folder for logs, and a configuration that watches it with this store.
+fn watching(folder: &Path, storage: Storage, retention: &str) -> (PathBuf, PathBuf) {
+    let (logs, config) = (folder.join("logs"), folder.join("config.yml"));
+    std::fs::create_dir(&logs).unwrap();
+    let text = format!(
+        "clusters: [{{name: c, event_log_dirs: ['{}']}}]\nintervals: {{event_log_dir: 1s}}\n\
+         storage: {{url: '{}', password_file: '{}'}}\nretention: {retention}\n",
+        logs.display(),
+        storage.url.unwrap(),
+        storage.password_file.unwrap().display()
+    );
+    std::fs::write(&config, text).unwrap();
+    (logs, config)
+}
+
 #[test]
 fn two_daemons_share_one_memory() {
     // The servers of a test are told what to do from threads that may block.
     let mut database_server = Server::start(None, &[]);
     let database = database_server.database();
     let folder = tempfile::tempdir().unwrap();
-    let logs = folder.path().join("logs");
-    std::fs::create_dir(&logs).unwrap();
-    let config = folder.path().join("config.yml");
-    let storage = database.storage();
-    let text = format!(
-        "clusters: [{{name: c, event_log_dirs: ['{}']}}]\nintervals: {{event_log_dir: 1s}}\n\
-         storage: {{url: '{}', password_file: '{}'}}\nretention: 5s\n",
-        logs.display(),
-        storage.url.unwrap(),
-        storage.password_file.unwrap().display()
-    );
-    std::fs::write(&config, text).unwrap();
+    let (logs, config) = watching(folder.path(), database.storage(), "5s");
     let start = || daemon(&["--config.file", config.to_str().unwrap()]);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let is = |address: &str, series: &str, wanted: f64| {
@@ -148,18 +153,7 @@ fn another_number_of_shards_loses_nothing() {
     let database_server = Server::start(None, &[]);
     let database = database_server.database();
     let folder = tempfile::tempdir().unwrap();
-    let logs = folder.path().join("logs");
-    std::fs::create_dir(&logs).unwrap();
-    let config = folder.path().join("config.yml");
-    let storage = database.storage();
-    let text = format!(
-        "clusters: [{{name: c, event_log_dirs: ['{}']}}]\nintervals: {{event_log_dir: 1s}}\n\
-         storage: {{url: '{}', password_file: '{}'}}\nretention: 1h\n",
-        logs.display(),
-        storage.url.unwrap(),
-        storage.password_file.unwrap().display()
-    );
-    std::fs::write(&config, text).unwrap();
+    let (logs, config) = watching(folder.path(), database.storage(), "1h");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let start = |total: usize| -> (Vec<common::real::Program>, Vec<String>) {
         let started = (0..total).map(|shard| {
