@@ -59,6 +59,7 @@ async fn from_install_to_uninstall(version: &str) {
         PERSISTENT,
     );
     assert!(notes.contains("STATUS: deployed"), "{notes}");
+    server.create(&an_event(namespace).to_string()).await;
     let one = release(&["Deployment/watch-spark-exporter"]);
     assert_eq!(ours(server, namespace).await, one);
     let first = deployment(server, namespace).await.unwrap();
@@ -132,6 +133,20 @@ async fn from_install_to_uninstall(version: &str) {
     helm.succeeds(&[&["uninstall", namespace], &here[..]].concat(), "");
     assert_eq!(everything_in(server, namespace).await, BTreeSet::new());
     assert_eq!(cluster_objects_of(server, namespace).await, BTreeSet::new());
+}
+
+/// What the API server may say of a Service at any time.
+fn an_event(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "watch-spark-exporter.1", "namespace": namespace},
+        "involvedObject": {
+            "kind": "Service", "name": "watch-spark-exporter", "namespace": namespace,
+        },
+        "reason": "IPAddressNotAllocated",
+        "type": "Warning",
+    })
 }
 
 /// All in the namespace but Helm's records.

@@ -92,8 +92,9 @@ impl Helm {
     }
 }
 
-/// All that is in a namespace, as `Kind/name`, besides what the API server
-/// itself puts there; Helm's own records are `Secret/sh.helm…`.
+/// All that is in a namespace, as `Kind/name`, but what is only told there:
+/// events, which the API server writes too, where it looks at the address of a
+/// Service that is being made. Helm's own records are `Secret/sh.helm…`.
 pub(crate) async fn everything_in(server: &ApiServer, namespace: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (path, kind) in listed(server).await {
@@ -140,10 +141,11 @@ async fn kinds_of(server: &ApiServer) -> BTreeMap<String, String> {
         let (_, resources) = server.request_as(ADMIN_TOKEN, Method::GET, &version, None).await;
         for resource in resources["resources"].as_array().into_iter().flatten() {
             let verbs = resource["verbs"].as_array().unwrap();
-            if resource["namespaced"] == true && verbs.contains(&json!("list")) {
+            let kind = resource["kind"].as_str().unwrap();
+            let kept = resource["namespaced"] == true && kind != "Event";
+            if kept && verbs.contains(&json!("list")) {
                 let name = resource["name"].as_str().unwrap();
-                let kind = resource["kind"].as_str().unwrap().to_owned();
-                kinds.insert(format!("{version}/{name}"), kind);
+                kinds.insert(format!("{version}/{name}"), kind.to_owned());
             }
         }
     }
