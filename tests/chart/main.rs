@@ -16,5 +16,6 @@ mod objects;
 mod refused;
 mod rendered;
 mod rules;
+mod subchart;
 mod values;
 mod web;

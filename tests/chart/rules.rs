@@ -102,18 +102,23 @@ fn links_begin_where_they_are_told_to() {
     assert!(links > after.len(), "{links}");
 }
 
-/// The alerts know the exporter by the job that its targets get.
+/// The alerts know the exporter by the job that its targets get, and say so.
 #[test]
 fn the_job_is_that_of_the_monitor() {
-    let expression = |sets: &[&str]| alerts(&groups(sets))["SparkExporterDown"]["expr"].clone();
-    assert!(expression(&[]).as_str().unwrap().contains(r#"up{job="spark-exporter"}"#));
+    let rules = |sets: &[&str]| json!(groups(sets)).to_string();
+    let expected = |job: &str| rules(&[]).replace(r#"job=\"spark-exporter\""#, job);
+    assert_ne!(rules(&[]), expected(""));
+    let down = &alerts(&groups(&[]))["SparkExporterDown"];
+    for part in ["expr", "annotations"] {
+        assert!(down[part].to_string().contains(r#"job=\"spark-exporter\""#), "{part}");
+    }
     let renamed = ["nameOverride=watcher", "serviceMonitor.enabled=true"];
-    assert!(expression(&renamed).as_str().unwrap().contains(r#"up{job="watcher"}"#));
+    assert_eq!(rules(&renamed), expected(r#"job=\"watcher\""#));
     let service = with(&renamed);
     let labels = &one(&service, "Service")["metadata"]["labels"];
     assert_eq!(labels["app.kubernetes.io/name"], "watcher");
     let own = ["prometheusRule.job=monitoring/spark"];
-    assert!(expression(&own).as_str().unwrap().contains(r#"up{job="monitoring/spark"}"#));
+    assert_eq!(rules(&own), expected(r#"job=\"monitoring/spark\""#));
 }
 
 #[test]
