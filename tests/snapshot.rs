@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use spark_exporter::config::Limits;
-use spark_exporter::diagnose::{Price, Rule, Severity, StageNumbers, Subject};
+use spark_exporter::diagnose::{Rule, Severity, StageNumbers, Subject};
 use spark_exporter::metrics::catalogue::{CATALOGUE, Id, Kind, Scope};
 use spark_exporter::metrics::prometheus::{Format, render};
 use spark_exporter::metrics::{Family, NameView, RunView, Sample, Snapshot, Value, build};
@@ -16,15 +16,9 @@ use spark_exporter::model::{
     StageId, StageStatus, State, StreamingState,
 };
 use spark_exporter::store::{NameKey, OVERFLOW_NAME, RuleTotal, Totals};
-use spark_exporter::telemetry::events::{
-    ConfigLoaded, CycleFinished, KubernetesSeen, LogsListed, NameOverflowed, OtlpAccepted,
-    SeriesDropped, SubmissionTold, ThresholdsSet, WebConfigLoaded, WebRequestFailed,
-    WebRequestServed,
-};
-use spark_exporter::telemetry::{
-    KubernetesCounts, SubmissionId, SubmissionStatus, TargetId, Telemetry, TelemetrySnapshot,
-    ThresholdSetting,
-};
+use spark_exporter::telemetry::events::{NameOverflowed, SeriesDropped, SubmissionTold};
+use spark_exporter::telemetry::{SubmissionId, SubmissionStatus, Telemetry, TelemetrySnapshot};
+use support::everything::{busy, full_run};
 use support::{at, changed, executor, finding, name_view, run_id, skewed_run, skewed_stage};
 
 fn snapshot(runs: &[RunView], limits: &Limits) -> Snapshot {
@@ -99,65 +93,10 @@ fn no_subject_has_more_series_than_the_documentation_promises() {
 #[test]
 fn every_metric_of_the_catalogue_can_be_made() {
     // Whatever no part of the code ever writes is a promise that nobody keeps.
-    let view = changed(&run(), |application, diagnosis| {
-        application.exit_code = Some(0);
-        application.end = Some(at(75));
-        application.executors[0].peaks.heap = Some(5);
-        for numbers in diagnosis.stages.values_mut() {
-            numbers.io_per_core.input = Some(1.0);
-        }
-        diagnosis.price = Some(Price { amount: 1.5, unused: None, currency: "EUR".into() });
-    });
-    let telemetry = Telemetry::new(at(0));
-    CycleFinished {
-        elsewhere: 0,
-        target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
-        success: true,
-        at: at(1),
-        duration: Duration::from_secs(1),
-        requests: 1,
-        bytes: 1,
-        skipped: Vec::new(),
-    }
-    .emit(&telemetry);
-    LogsListed {
-        target: TargetId { cluster: "c".to_owned(), target: "http://x".to_owned() },
-        logs: 1,
-        followed: 1,
-        bytes: 1,
-    }
-    .emit(&telemetry);
-    ConfigLoaded { at: at(1), sources: None }.emit(&telemetry);
-    WebConfigLoaded { at: at(1), tls: true, first: true }.emit(&telemetry);
-    OtlpAccepted { signal: "traces", items: 1, bytes: 1, at: at(1) }.emit(&telemetry);
-    KubernetesSeen {
-        cluster: "c".to_owned(),
-        counts: KubernetesCounts {
-            up: [("driver_pods", true)].into(),
-            objects: [("driver_pods", 1)].into(),
-            drivers: [("answering", 1)].into(),
-        },
-    }
-    .emit(&telemetry);
-    let (rule, threshold) = ("io_bound".to_owned(), "bytes_per_second_per_core".to_owned());
-    ThresholdsSet { thresholds: vec![ThresholdSetting { rule, threshold, value: 3e6 }] }
-        .emit(&telemetry);
-    SubmissionTold {
-        id: SubmissionId {
-            cluster: "c".to_owned(),
-            operator: "kubeflow",
-            namespace: "etl".to_owned(),
-            name: "orders".to_owned(),
-        },
-        status: Some(SubmissionStatus { state: "submitted", attempts: 0, submitted: Some(at(0)) }),
-    }
-    .emit(&telemetry);
-    WebRequestServed { path: "/metrics", code: 200, duration: Duration::ZERO }.emit(&telemetry);
-    WebRequestFailed { reason: "limit", message: String::new() }.emit(&telemetry);
     let snapshot = build(
-        &[view],
+        &[full_run("app-1")],
         &[name_view("c", "orders")],
-        &telemetry.snapshot(),
+        &busy().snapshot(),
         &Limits::default(),
         at(80),
     );

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod everything;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
