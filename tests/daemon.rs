@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::fake_spark::{Answer, FakeSpark};
-use common::real::{daemon, get, prometheus, until};
+use common::real::{client, daemon, get, prometheus, until};
 use common::recorded_server::{answer, folder};
 use common::{plain_log, recorded, value};
 
@@ -32,7 +32,7 @@ fn copy(from: &Path, to: &Path) {
 
 async fn ready(address: &str) {
     for _ in 0..200 {
-        let response = reqwest::get(format!("{address}/-/ready")).await.unwrap();
+        let response = client().get(format!("{address}/-/ready")).send().await.unwrap();
         if response.status().is_success() {
             return;
         }

@@ -21,7 +21,7 @@ use common::places::{
     AZURE_ACCOUNT, AZURE_KEY, Azure, Gcs, HDFS_USER, Hdfs, S3, codec_fixture, files_below,
     write_logs,
 };
-use common::real::{history_server, until};
+use common::real::{client, history_server, until};
 use common::recorded;
 use spark_exporter::config::{
     Cluster, Limits, Location, ObjectStoreConfig, Thresholds, WebHdfsConfig,
@@ -185,7 +185,7 @@ async fn in_what_a_history_server_sends() {
     let folder = tempfile::tempdir().unwrap();
     let mut found = BTreeMap::new();
     for id in ids.await {
-        let zip = reqwest::get(format!("{api}/{id}/logs")).await.unwrap().error_for_status();
+        let zip = client().get(format!("{api}/{id}/logs")).send().await.unwrap().error_for_status();
         let file = folder.path().join(&id);
         fs::write(&file, zip.unwrap().bytes().await.unwrap()).unwrap();
         found.extend(read_all(&ZipFiles::of_file(fs::File::open(file).unwrap(), &id).unwrap()));

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::real::{Program, daemon, get, spark_script, until};
+use common::real::{Program, client, daemon, get, spark_script, until};
 use common::{ended_now, log_text, recorded, value};
 
 const SOON: Duration = Duration::from_mins(1);
@@ -201,7 +201,7 @@ async fn the_bucket_leads_to_the_trace(metrics: &str, text: &str, app_id: &str) 
         .unwrap();
     let trace = info.split_once("trace_id=\"").unwrap().1.split_once('"').unwrap().0;
     assert_eq!(trace.len(), 32, "{info}");
-    let openmetrics = reqwest::Client::new()
+    let openmetrics = client()
         .get(metrics)
         .header("accept", "application/openmetrics-text;version=1.0.0")
         .send()

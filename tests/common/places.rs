@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::real::{Program, free_port, part, root, spark_script};
+use super::real::{Program, client, free_port, part, root, spark_script};
 
 /// How long a server of this file may take to answer.
 const STARTS_WITHIN: Duration = Duration::from_mins(2);
@@ -41,7 +41,7 @@ impl S3 {
     /// Puts one object at `BUCKET/KEY`.
     pub(crate) async fn put(&self, path: &str, bytes: Vec<u8>) {
         let url = format!("{}/{path}", self.endpoint);
-        let request = reqwest::Client::new().put(&url).header("authorization", ANYBODY);
+        let request = client().put(&url).header("authorization", ANYBODY);
         succeeds(request.body(bytes), &format!("PUT {url}")).await;
     }
 
@@ -56,7 +56,7 @@ impl S3 {
 
     pub(crate) async fn delete(&self, path: &str) {
         let url = format!("{}/{path}", self.endpoint);
-        let request = reqwest::Client::new().delete(&url).header("authorization", ANYBODY);
+        let request = client().delete(&url).header("authorization", ANYBODY);
         succeeds(request, &format!("DELETE {url}")).await;
     }
 }
@@ -81,7 +81,7 @@ impl Gcs {
         answers(&endpoint, &mut program).await;
         let url = format!("{endpoint}/storage/v1/b");
         let body = format!("{{\"name\":\"{bucket}\"}}");
-        succeeds(reqwest::Client::new().post(&url).body(body), &url).await;
+        succeeds(client().post(&url).body(body), &url).await;
         Self { _program: program, endpoint }
     }
 
@@ -93,7 +93,7 @@ impl Gcs {
             let upload = format!("upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}");
             let url = format!("{}/{upload}", self.endpoint);
             let body = std::fs::read(&file).unwrap();
-            succeeds(reqwest::Client::new().post(&url).body(body), &url).await;
+            succeeds(client().post(&url).body(body), &url).await;
         }
     }
 }
@@ -140,7 +140,7 @@ impl Azure {
 /// Waits until a server that was just started answers anything.
 async fn answers(url: &str, program: &mut Program) {
     let deadline = Instant::now() + STARTS_WITHIN;
-    while reqwest::get(url).await.is_err() {
+    while client().get(url).send().await.is_err() {
         assert!(!program.has_ended(), "{url}: its server ended: {:?}", program.said());
         assert!(Instant::now() < deadline, "{url} did not answer: {:?}", program.said());
         tokio::time::sleep(Duration::from_millis(100)).await;

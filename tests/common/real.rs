@@ -7,6 +7,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -293,9 +294,20 @@ pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// Asks servers on this machine. Made once, since that reads all the machine's
+/// certificates, which takes a while in a test build; and without connections
+/// that are kept, since each test has a runtime of its own, with which they end.
+pub(crate) fn client() -> &'static reqwest::Client {
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap()
+    });
+    &CLIENT
+}
+
 /// The body of a GET that must succeed.
 pub(crate) async fn get(url: &str) -> String {
-    let response = reqwest::get(url).await.unwrap_or_else(|error| panic!("{url}: {error}"));
+    let response = client().get(url).send().await;
+    let response = response.unwrap_or_else(|error| panic!("{url}: {error:?}"));
     assert!(response.status().is_success(), "{url}: {}", response.status());
     response.text().await.unwrap()
 }

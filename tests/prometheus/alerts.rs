@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::common::real::client;
 use crate::files::alert_names;
 use crate::world::{Watcher, World};
 
@@ -295,7 +296,7 @@ pub(crate) async fn reports_are_there(world: &World) {
         let Some(url) = alert["annotations"]["report_url"].as_str() else { continue };
         let (path, place) =
             url.split_once('#').map_or((url, None), |(path, place)| (path, Some(place)));
-        let response = reqwest::get(format!("{}{path}", world.main_address)).await.unwrap();
+        let response = client().get(format!("{}{path}", world.main_address)).send().await.unwrap();
         assert!(response.status().is_success(), "{name} {about}: {url}: {}", response.status());
         let page = response.text().await.unwrap();
         if let Some(place) = place {

@@ -274,7 +274,8 @@ async fn headers_of_the_file_take_the_place_of_ours() {
     std::fs::write(&file, text.to_owned() + &user("a", "b")).unwrap();
     let server = Server::start(&file).await;
     // On a refusal as well.
-    let answer = reqwest::get(format!("http://{}/", server.address)).await.unwrap();
+    let answer =
+        common::real::client().get(format!("http://{}/", server.address)).send().await.unwrap();
     let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap());
     assert_eq!(header("x-frame-options"), Some("deny"));
     assert_eq!(header("content-security-policy"), Some("default-src 'self'"));
@@ -290,8 +291,13 @@ async fn more_than_the_rate_limit_is_told_to_wait() {
     let file = folder.path().join("web.yml");
     std::fs::write(&file, "rate_limit: {interval: 1h, burst: 3}\n").unwrap();
     let server = Server::start(&file).await;
-    let ask =
-        || async { reqwest::get(format!("http://{}/-/healthy", server.address)).await.unwrap() };
+    let ask = || async {
+        common::real::client()
+            .get(format!("http://{}/-/healthy", server.address))
+            .send()
+            .await
+            .unwrap()
+    };
     for _ in 0..3 {
         assert_eq!(ask().await.status(), StatusCode::OK);
     }
@@ -309,7 +315,11 @@ async fn clients_that_do_not_speak_tls_are_told_or_dropped() {
     let authority = Authority::new();
     authority.sign_server("server");
     let server = Server::start(&authority.web_file("", "")).await;
-    let answer = reqwest::get(format!("http://{}/metrics", server.address)).await.unwrap();
+    let answer = common::real::client()
+        .get(format!("http://{}/metrics", server.address))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
     assert!(answer.text().await.unwrap().contains("https://"));
 
