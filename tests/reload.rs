@@ -9,8 +9,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::real::{daemon, get, until};
-use common::{ended_now, value};
+use common::real::{client, daemon, get, until};
+use common::recorded_server::recorded_driver;
+use common::{ended_now, run_state, value};
 use reqwest::{Method, StatusCode};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -69,7 +70,7 @@ impl World {
 
 async fn reload(address: &str) -> (StatusCode, String) {
     let url = format!("{address}/-/reload");
-    let answer = reqwest::Client::new().post(url).send().await.unwrap();
+    let answer = client().post(url).send().await.unwrap();
     (answer.status(), answer.text().await.unwrap())
 }
 
@@ -150,6 +151,89 @@ async fn sources_come_and_go_and_nothing_is_lost() {
         .map(|line| line["totals"]["totals"]["runs"].to_string())
         .collect();
     assert_eq!(counted, ["[1,0,0,0,0,0]"; 3], "{lines:#?}");
+}
+
+/// A driver that is taken out is asked no more, and nobody knows what becomes
+/// of its run; given again, it is the same run.
+#[tokio::test]
+async fn the_run_of_a_driver_that_is_taken_out_is_unknown() {
+    let world = World::new();
+    let driver = recorded_driver().await;
+    let place = world.place("logs");
+    let text = |drivers: &str| {
+        format!(
+            "intervals: {{driver: 10s}}\nclusters: [{{name: a, event_log_dirs: ['{}'], \
+             drivers: [{drivers}]}}]\n",
+            place.display()
+        )
+    };
+    let with_driver = text(&format!("'{}'", driver.url("")));
+    world.write(&with_driver);
+    let (exporter, address) = world.start(&[]);
+    let metrics = format!("{address}/metrics");
+    until(&metrics, SOON, |text| (run_state(text) == Some("running")).then_some(())).await;
+
+    world.write(&text(""));
+    exporter.hang_up();
+    let text =
+        until(&metrics, SOON, |text| (run_state(text) == Some("unknown")).then(|| text.to_owned()))
+            .await;
+    assert!(text.contains(&info("a")), "its run stays for its retention");
+    assert!(!text.contains("target=\"driver\""), "no target is there to be down");
+    let asked = driver.asked().len();
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    assert_eq!(driver.asked().len(), asked, "asked after it was taken out");
+
+    world.write(&with_driver);
+    exporter.hang_up();
+    let text =
+        until(&metrics, SOON, |text| (run_state(text) == Some("running")).then(|| text.to_owned()))
+            .await;
+    let runs = text.lines().filter(|line| line.starts_with("spark_application_info{")).count();
+    assert_eq!(runs, 1);
+}
+
+/// Where shards divide the runs, what decides whose a run is waits for a
+/// restart, and whoever asked is told.
+#[tokio::test]
+async fn a_reload_moves_no_run_to_another_shard() {
+    let world = World::new();
+    world.clusters(&["a"], "");
+    let (exporter, address) =
+        world.start(&["--web.enable-lifecycle", "--shard=0", "--total-shards=1"]);
+    let rules = "names: {rules: [{pattern: '.*', replacement: renamed}]}\n";
+    world.clusters(&["a"], rules);
+    assert_eq!(
+        reload(&address).await,
+        (StatusCode::OK, "Reloaded. Sources: 0 new, 0 gone, 1 as before.\n".to_owned()),
+        "of one shard alone names may change"
+    );
+    drop(exporter);
+
+    let divided = "sharding: {shard: 0, total_shards: 2}\n";
+    world.clusters(&["a"], divided);
+    let (exporter, address) = world.start(&["--web.enable-lifecycle"]);
+    world.clusters(&["a"], &format!("sharding: {{shard: 1, total_shards: 2}}\n{rules}"));
+    let (status, text) = reload(&address).await;
+    assert_eq!(status, StatusCode::OK);
+    let waiting: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(
+        waiting,
+        [
+            "Changed, and only read at the start: sharding",
+            "Changed, and only read at the start: names.rules"
+        ]
+    );
+    exporter.wait_for(SOON, |line| line.contains("setting=names.rules").then_some(()));
+    let text = get(&format!("{address}/metrics")).await;
+    assert_eq!(value(&text, "spark_exporter_shard_ordinal "), Some(0.0));
+    // They still wait at the next one, and are nothing new once they are back.
+    assert_eq!(
+        reload(&address).await.1,
+        format!("Reloaded. Sources: 0 new, 0 gone, 1 as before.\n{}\n", waiting.join("\n"))
+    );
+    world.clusters(&["a"], divided);
+    assert_eq!(reload(&address).await.1, "Reloaded. Sources: 0 new, 0 gone, 1 as before.\n");
 }
 
 /// By SIGHUP: a threshold changes what is found in the next run that is read,
@@ -246,9 +330,8 @@ async fn a_bad_file_changes_nothing() {
 async fn only_who_may_reloads() {
     let world = World::new();
     world.clusters(&["a"], "");
-    let client = reqwest::Client::new();
     let ask = |method: Method, address: &str, headers: &[(&'static str, &str)]| {
-        let mut request = client.request(method, format!("{address}/-/reload"));
+        let mut request = client().request(method, format!("{address}/-/reload"));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -82,7 +82,7 @@ impl Reload {
         let read = tokio::task::spawn_blocking(move || serve.settings()).await;
         let read = read.map_err(|error| error.to_string())?;
         let mut config = read.map_err(|error| format!("{error:#}"))?;
-        let restart = keep_what_needs_a_restart(&self.config, &mut config);
+        let mut waiting = keep_what_needs_a_restart(&self.config, &mut config);
         let applied = self.watcher.reload(config.clone()).await.map_err(|why| why.to_string())?;
         self.texts.set(texts(&config));
         self.config = config;
@@ -92,7 +92,8 @@ impl Reload {
             "Reloaded. Sources: {} new, {} gone, {} as before.\n",
             applied.started, applied.stopped, applied.kept
         );
-        for setting in restart {
+        waiting.extend(applied.waiting);
+        for setting in waiting {
             RestartNeeded { setting }.emit(&self.telemetry);
             text += "Changed, and only read at the start: ";
             text += setting;
@@ -107,7 +108,7 @@ pub(super) fn texts(config: &Config) -> Texts {
 }
 
 /// Puts what is in use since the start in the place of what changed; returns
-/// the keys of what did.
+/// the keys of what did. What decides whose a run is, the watcher keeps.
 fn keep_what_needs_a_restart(old: &Config, new: &mut Config) -> Vec<&'static str> {
     let mut changed = Vec::new();
     let mut keep = |key, differs: bool| {
@@ -119,8 +120,6 @@ fn keep_what_needs_a_restart(old: &Config, new: &mut Config) -> Vec<&'static str
     new.storage = old.storage.clone();
     keep("otlp", old.otlp != new.otlp);
     new.otlp = old.otlp.clone();
-    keep("sharding", old.sharding != new.sharding);
-    new.sharding = old.sharding;
     let (before, limits) = (&old.limits, &mut new.limits);
     keep("limits.concurrent_logs", before.concurrent_logs != limits.concurrent_logs);
     limits.concurrent_logs = before.concurrent_logs;
@@ -142,7 +141,7 @@ mod tests {
         let old = Config::parse("storage: {temp_path: /a}\nlimits: {followed_logs: 3}\n").unwrap();
         let text = "storage: {temp_path: /b}\nretention: 1h\notlp: {endpoint: 'http://c:4318'}\n\
                     limits: {followed_logs: 4, applications: 7, spool_size: 1GiB, app_names: 9,\n\
-                    \x20 concurrent_logs: 1}\nsharding: {shard: 1, total_shards: 2}\n";
+                    \x20 concurrent_logs: 1}\n";
         let mut new = Config::parse(text).unwrap();
         let changed = keep_what_needs_a_restart(&old, &mut new);
         assert_eq!(
@@ -150,7 +149,6 @@ mod tests {
             [
                 "storage",
                 "otlp",
-                "sharding",
                 "limits.concurrent_logs",
                 "limits.followed_logs",
                 "limits.spool_size",

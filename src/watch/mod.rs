@@ -51,7 +51,7 @@ use crate::model::{Application, State};
 use crate::store::{Deliveries, Found, LogSeen, News, RunKey, Store, StoreError, StoredRun};
 use crate::telemetry::events::{
     ApplicationAppeared, ApplicationExpired, ApplicationFinished, ApplicationsHeld,
-    IdentityCollision, OwnersKept, ShardSet, ThresholdsSet,
+    IdentityCollision, ShardSet, ThresholdsSet,
 };
 use crate::telemetry::{Telemetry, ThresholdSetting};
 
@@ -198,14 +198,12 @@ impl Watcher {
     /// As [`Watcher::run`] has them; the configuration before stays in force.
     pub async fn reload(self: &Arc<Self>, mut config: Config) -> Result<Applied, ClientError> {
         let mut sources = self.sources.lock().await;
-        if share::keep_owners(&self.config(), &mut config) {
-            OwnersKept.emit(&self.telemetry);
-        }
+        let waiting = share::keep_owners(&self.config(), &mut config);
         let prepared = sources.prepare(&config)?;
         let config = Arc::new(config);
         self.live.put(Arc::clone(&config));
         thresholds_set(&config).emit(&self.telemetry);
-        let applied = sources.apply(self, prepared);
+        let applied = Applied { waiting, ..sources.apply(self, prepared) };
         drop(sources);
         self.memory.judge_again();
         self.changed.notify_one();

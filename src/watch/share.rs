@@ -27,20 +27,26 @@ pub(super) enum Owner {
 
 /// Keeps whose each run is, in a configuration that is to follow `before`
 /// while runs are held: shards that change one after the other would for a
-/// while show runs twice, or not at all. Returns whether anything was kept.
-pub(super) fn keep_owners(before: &Config, config: &mut Config) -> bool {
-    let mut kept = config.clone();
-    kept.sharding = before.sharding;
+/// while show runs twice, or not at all. Returns the keys of what was kept.
+pub(super) fn keep_owners(before: &Config, config: &mut Config) -> Vec<&'static str> {
+    let mut kept = Vec::new();
+    let mut keep = |key, differs: bool| {
+        if differs {
+            kept.push(key);
+        }
+    };
+    keep("sharding", before.sharding != config.sharding);
+    config.sharding = before.sharding;
     if before.sharding.is_divided() {
-        kept.names.rules.clone_from(&before.names.rules);
-        kept.names.default_rules = before.names.default_rules;
-        kept.limits.label_length = before.limits.label_length;
+        let (names, limits) = (&mut config.names, &mut config.limits);
+        keep("names.rules", before.names.rules != names.rules);
+        names.rules.clone_from(&before.names.rules);
+        keep("names.default_rules", before.names.default_rules != names.default_rules);
+        names.default_rules = before.names.default_rules;
+        keep("limits.label_length", before.limits.label_length != limits.label_length);
+        limits.label_length = before.limits.label_length;
     }
-    let differs = kept.sharding != config.sharding
-        || kept.names != config.names
-        || kept.limits.label_length != config.limits.label_length;
-    *config = kept;
-    differs
+    kept
 }
 
 impl Owner {
@@ -89,15 +95,23 @@ mod tests {
         let rules = "names: {rules: [{pattern: 'a.*', replacement: b}]}\nretention: 1h\n";
         let divided = parsed("sharding: {shard: 1, total_shards: 3}");
         let mut config = parsed(rules);
-        assert!(keep_owners(&divided, &mut config));
+        assert_eq!(keep_owners(&divided, &mut config), ["sharding", "names.rules"]);
         assert_eq!((config.sharding, &config.names), (divided.sharding, &divided.names));
         assert_eq!(config.retention, parsed(rules).retention, "what else it says is taken");
+        let mut config = parsed(
+            "sharding: {shard: 1, total_shards: 3}\nnames: {default_rules: false}\n\
+             limits: {label_length: 20}",
+        );
+        let kept = ["names.default_rules", "limits.label_length"];
+        assert_eq!(keep_owners(&divided, &mut config), kept);
+        assert_eq!(config.names, divided.names);
+        assert_eq!(config.limits.label_length, divided.limits.label_length);
         // Where nothing is divided, names may change.
         let mut config = parsed(rules);
-        assert!(!keep_owners(&Config::default(), &mut config));
+        assert!(keep_owners(&Config::default(), &mut config).is_empty());
         assert_eq!(config.names, parsed(rules).names);
         let mut config = divided.clone();
-        assert!(keep_owners(&Config::default(), &mut config));
+        assert_eq!(keep_owners(&Config::default(), &mut config), ["sharding"]);
         assert!(!config.sharding.is_divided());
     }
 }

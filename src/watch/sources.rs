@@ -156,11 +156,13 @@ pub(super) struct Prepared {
 }
 
 /// What applying a configuration changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     pub started: usize,
     pub stopped: usize,
     pub kept: usize,
+    /// Keys of settings that changed and stay as they were until a restart.
+    pub waiting: Vec<&'static str>,
 }
 
 impl Sources {

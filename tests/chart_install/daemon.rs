@@ -6,9 +6,8 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::json;
 
-use crate::common::fake_spark::FakeSpark;
 use crate::common::real::{get, until};
-use crate::common::recorded_server::{answer, folder};
+use crate::common::recorded_server::recorded_driver;
 use crate::common::value;
 use crate::container::Container;
 use crate::world::{Helm, chart, with_operator};
@@ -101,7 +100,7 @@ async fn it_finds_drivers_with_the_rights_of_its_service_account() {
     let mut drivers = Vec::new();
     for namespace in ["found", "found-etl", "found-ml", "found-other"] {
         server.namespace(namespace).await;
-        let spark = FakeSpark::start(|asked| answer(&folder("4.3.0", "live"), asked)).await;
+        let spark = recorded_driver().await;
         let port = spark.url("").rsplit_once(':').unwrap().1.parse().unwrap();
         driver(server, namespace, port).await;
         drivers.push(spark);

@@ -96,6 +96,14 @@ pub(crate) fn yaml(path: &Path) -> serde_json::Value {
     serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The state of the only run.
+pub(crate) fn run_state(text: &str) -> Option<&str> {
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("spark_application_state{") && line.ends_with(" 1"))?;
+    line.split_once("state=\"")?.1.split('"').next()
+}
+
 /// The value of the series whose line begins so.
 pub(crate) fn value(text: &str, series: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::fake_spark::{Answer, Asked};
+use super::fake_spark::{Answer, Asked, FakeSpark};
 
 /// The recorded answer to a question, as the server would give it: filtered
 /// by the task status that is asked for, and cut to the length.
@@ -68,4 +68,10 @@ fn sql<'q>(folder: &Path, id: Option<&str>, parameter: impl Fn(&str) -> Option<&
 /// Where the answers about a run are.
 pub(crate) fn folder(version: &str, run: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/rest", version, run].iter().collect()
+}
+
+/// A driver that was recorded while it ran.
+pub(crate) async fn recorded_driver() -> FakeSpark {
+    let folder = folder("4.3.0", "live");
+    FakeSpark::start(move |asked| answer(&folder, asked)).await
 }

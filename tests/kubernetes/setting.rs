@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::fake_spark::FakeSpark;
 use crate::common::kubernetes::{ADMIN_TOKEN, ApiServer};
 use crate::common::real::{Program, daemon, until};
-use crate::common::recorded_server::{answer, folder};
 use crate::common::value;
 
 /// Back-off included: a watch that broke is tried again within a minute.
@@ -147,18 +145,4 @@ pub(crate) fn by_kind(text: &str, metric: &str, kind: &str) -> Option<f64> {
 pub(crate) fn failures(text: &str, kind: &str, reason: &str) -> f64 {
     let labels = format!("{{spark_cluster=\"{CLUSTER}\",kind=\"{kind}\",reason=\"{reason}\"}}");
     value(text, &format!("spark_exporter_kubernetes_watch_failures_total{labels}")).unwrap()
-}
-
-/// The state of the only run.
-pub(crate) fn run_state(text: &str) -> Option<&str> {
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("spark_application_state{") && line.ends_with(" 1"))?;
-    line.split_once("state=\"")?.1.split('"').next()
-}
-
-/// A driver that was recorded while it ran.
-pub(crate) async fn recorded_driver() -> FakeSpark {
-    let folder = folder("4.3.0", "live");
-    FakeSpark::start(move |asked| answer(&folder, asked)).await
 }

@@ -79,9 +79,8 @@ impl Setup {
     /// On a folder of event logs that is looked at every second.
     pub(crate) fn start(&self, logs: &Path) -> Exporter {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("spark-exporter.yml");
-        let text = format!("intervals: {{event_log_dir: 1s}}\n{}", self.file);
-        std::fs::write(&file, text).unwrap();
+        let file = folder.path().join(CONFIG);
+        write_config(&file, &self.file);
         let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
         // What the machine that runs the test sets is not ours.
         for (name, _) in std::env::vars_os()
@@ -104,7 +103,7 @@ impl Setup {
             let (_, rest) = line.split_once("address=")?;
             Some(rest.split_whitespace().next()?.trim_matches('"').to_owned())
         });
-        Exporter { program, address: format!("http://{address}"), said, _folder: folder }
+        Exporter { program, address: format!("http://{address}"), said, folder }
     }
 }
 
@@ -114,10 +113,26 @@ pub(crate) struct Exporter {
     pub(crate) address: String,
     /// Its lines up to the one with its address.
     pub(crate) said: Vec<String>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+}
+
+const CONFIG: &str = "spark-exporter.yml";
+
+fn write_config(file: &Path, lines: &str) {
+    std::fs::write(file, format!("intervals: {{event_log_dir: 1s}}\n{lines}")).unwrap();
 }
 
 impl Exporter {
+    /// Gives it other lines of YAML, which it takes.
+    pub(crate) fn reload(&self, lines: &str) {
+        write_config(&self.folder.path().join(CONFIG), lines);
+        self.program.hang_up();
+        self.program.wait_for(SOON, |line| {
+            assert!(!line.contains("configuration not taken"), "{line}");
+            line.contains("configuration read again").then_some(())
+        });
+    }
+
     pub(crate) async fn text(&self) -> String {
         crate::common::real::get(&format!("{}/metrics", self.address)).await
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::common::fake_spark::{Answer, FakeSpark};
-use crate::common::recorded_server::{answer, folder};
+use crate::common::recorded_server::recorded_driver;
 use crate::common::{ended_now, log_text, moved, now_ms};
 use crate::divided::{Divided, elsewhere, labels, own, sharding};
 
@@ -16,8 +16,7 @@ use crate::divided::{Divided, elsewhere, labels, own, sharding};
 #[tokio::test]
 async fn a_run_seen_by_driver_and_log_has_one_owner() {
     const SHARDS: u32 = 2;
-    let live = folder("4.3.0", "live");
-    let driver = FakeSpark::start(move |asked| answer(&live, asked)).await;
+    let driver = recorded_driver().await;
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     std::fs::create_dir(&logs).unwrap();

@@ -43,21 +43,6 @@ impl ShardSet {
     }
 }
 
-/// A configuration that was read while the daemon runs would give names other
-/// owners: that waits for a restart.
-#[derive(Debug)]
-pub struct OwnersKept;
-
-impl OwnersKept {
-    pub fn emit(self, _: &Telemetry) {
-        warn!(
-            "sharding, and what names are made of where runs are divided (names.rules, \
-             names.default_rules, limits.label_length), stay as they are until the daemon is \
-             started again: restart all shards"
-        );
-    }
-}
-
 /// The store was used under other numbers of shards before.
 #[derive(Debug)]
 pub struct ShardsChanged {

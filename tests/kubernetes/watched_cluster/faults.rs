@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::common::kubernetes::{ApiServer, token_of_user};
 use crate::common::real::get;
+use crate::common::recorded_server::recorded_driver;
 use crate::gate::Gate;
-use crate::setting::{By, Setting, by_kind, drivers, failures, recorded_driver, target_up};
+use crate::setting::{By, Setting, by_kind, drivers, failures, target_up};
 
 /// What happened behind a broken connection is seen once it is back: a pod
 /// that went and one that came; those that stayed were asked all the time.

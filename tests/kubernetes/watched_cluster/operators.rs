@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::common::kubernetes::ApiServer;
-use crate::setting::{By, Setting, by_kind, recorded_driver, target_up};
+use crate::common::recorded_server::recorded_driver;
+use crate::setting::{By, Setting, by_kind, target_up};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_that_is_installed_later_is_seen() {

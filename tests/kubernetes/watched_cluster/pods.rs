@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::common::real::get;
-use crate::setting::{By, Setting, by_kind, drivers, recorded_driver, run_state, target_up};
+use crate::common::recorded_server::recorded_driver;
+use crate::common::run_state;
+use crate::setting::{By, Setting, by_kind, drivers, target_up};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_driver_is_asked_while_its_pod_runs() {

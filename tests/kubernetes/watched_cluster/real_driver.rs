@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::common::real::{standalone, submit};
-use crate::setting::{By, Setting, run_state};
+use crate::common::run_state;
+use crate::setting::{By, Setting};
 
 const VERSION: &str = "4.3.0";
 

@@ -8,4 +8,5 @@ mod metrics;
 mod own;
 mod page;
 mod records;
+mod reload;
 mod traces;
