@@ -3,6 +3,7 @@
 
 mod decoder;
 mod faults;
+mod jaeger;
 mod live;
 mod metrics;
 mod own;

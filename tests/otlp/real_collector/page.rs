@@ -13,7 +13,7 @@ use crate::log::Log;
 use crate::received::Received;
 use crate::world::{RUNS, SOON, Setup, logs};
 
-fn page() -> String {
+pub(super) fn page() -> String {
     std::fs::read_to_string(root().join("docs/opentelemetry.md")).unwrap()
 }
 

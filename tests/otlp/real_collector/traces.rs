@@ -64,6 +64,8 @@ pub(crate) fn is_the_log(spans: &[Span], log: &Log) {
             Of::Task(id) => *log.tasks.values().find_map(|tasks| tasks.get(&id)).unwrap(),
         };
         assert_eq!((span.start, span.end), nanoseconds(expected), "{what:?}");
+        let above = (span.trace.clone(), span.parent.clone());
+        assert!(!span.links.contains(&above), "{what:?} links to its parent");
         match what {
             Of::Application => assert_eq!(parent(span), None),
             // Of its execution that started it, or of the application.

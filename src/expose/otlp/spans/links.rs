@@ -1,5 +1,8 @@
-//! Links: what belongs together and is not parent and child in one trace, and
-//! between SQL executions and jobs always.
+//! Links: what belongs together and is not parent and child in one trace; and
+//! from a SQL execution to its jobs always.
+//!
+//! Never to a span's own parent: Jaeger has one relation between two spans, and
+//! takes the link for it.
 
 use std::collections::HashSet;
 
@@ -17,9 +20,10 @@ const MOST_LINKS: usize = 128;
 
 /// Of one span. `there`: nodes that have a span, or will have.
 pub(super) fn of(forest: &Forest<'_>, node: usize, there: &HashSet<usize>) -> SpanLinks {
-    let mut links = Links { forest, there, links: SpanLinks::default() };
-    let tree = &forest.trees[forest.nodes[node].tree];
-    if tree.root == node && node != 0 {
+    let is_root = forest.trees[forest.nodes[node].tree].root == node;
+    let parent = forest.nodes[node].parent.filter(|_| !is_root);
+    let mut links = Links { forest, there, parent, links: SpanLinks::default() };
+    if is_root && node != 0 {
         links.add_node(0, "application");
     }
     match forest.nodes[node].mark {
@@ -66,6 +70,7 @@ fn job(forest: &Forest<'_>, node: usize, links: &mut Links<'_>) {
 struct Links<'a> {
     forest: &'a Forest<'a>,
     there: &'a HashSet<usize>,
+    parent: Option<usize>,
     links: SpanLinks,
 }
 
@@ -77,7 +82,7 @@ impl Links<'_> {
     }
 
     fn add_node(&mut self, node: usize, what: &'static str) {
-        if self.there.contains(&node) {
+        if self.there.contains(&node) && self.parent != Some(node) {
             self.add(context(self.forest, node), what);
         }
     }
