@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use common::real::{Program, daemon, until};
 use common::recorded;
 
-const SOON: Duration = Duration::from_mins(1);
+const SOON: Duration = Duration::from_mins(2);
 
 /// A daemon that lists `logs` every second.
 fn watching(folder: &Path, logs: &str, more: &str) -> (Program, String) {

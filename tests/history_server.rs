@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 /// One Spark at a time is what a small machine bears.
 static ALONE: Mutex<()> = Mutex::const_new(());
 const VERSIONS: [&str; 2] = ["3.5.9", "4.3.0"];
-const SOON: Duration = Duration::from_mins(1);
+const SOON: Duration = Duration::from_mins(2);
 
 fn copy(name: &str, target: &Path) {
     for entry in std::fs::read_dir(recorded(name)).unwrap() {

@@ -172,7 +172,7 @@ async fn a_skewed_stage_is_found_before_its_job_ends(version: &str) {
     let runs = text.lines().filter(|line| line.starts_with("spark_application_info{")).count();
     assert_eq!(runs, 1, "one run, however many sources show it");
     assert!(text.contains("rule=\"data_skew\",cause="), "and the log says the same");
-    assert_eq!(exporter.terminate(Duration::from_secs(15)), 0, "SIGTERM ends it well");
+    assert_eq!(exporter.terminate(Duration::from_secs(30)), 0, "SIGTERM ends it well");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,7 +265,7 @@ async fn a_running_application_is_watched_from_its_log_alone(version: &str) {
     assert!(state(&text, "running"), "Spark {version}");
     assert!(text.contains("source=\"event_log\""));
     assert_eq!(program.end(MINUTES), 0);
-    let text = until(&metrics, Duration::from_mins(1), |text| {
+    let text = until(&metrics, Duration::from_mins(3), |text| {
         (!state(text, "running")).then(|| text.to_owned())
     })
     .await;
@@ -340,7 +340,7 @@ async fn diagnose_asks_servers_too() {
 
     // And the daemon reads it from there, once.
     let (_exporter, address) = daemon(&["--spark.url", &url]);
-    until(&format!("{address}/metrics"), Duration::from_mins(1), |text| {
+    until(&format!("{address}/metrics"), Duration::from_mins(3), |text| {
         text.contains("rule=\"job_failed\",cause=").then_some(())
     })
     .await;

@@ -25,7 +25,7 @@ const TIMEOUTS: Timeouts = Timeouts {
     total: Duration::from_secs(20),
 };
 const LIMIT: u64 = 1 << 20;
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(2);
 
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new("tests/fixtures/zip").join(name)).unwrap()

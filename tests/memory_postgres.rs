@@ -20,7 +20,7 @@ use common::{ended_now, value};
 use server::Server;
 use spark_exporter::config::Storage;
 
-const SOON: Duration = Duration::from_secs(90);
+const SOON: Duration = Duration::from_mins(2);
 
 fn export(config: &Path) -> Vec<serde_json::Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::real::{daemon, until};
 use common::{ended_now, moved, now_ms, plain_log, value};
 
-const SOON: Duration = Duration::from_mins(1);
+const SOON: Duration = Duration::from_mins(2);
 
 /// The recorded run under another name and id.
 fn named(name: &str, id: &str) -> String {
@@ -82,7 +82,7 @@ async fn runs_of_a_job_have_one_name_and_a_price() {
     let bought = value(&format!("spark_application_bought_core_seconds{{{run}}}"));
     let cost = value(&format!("spark_application_cost{{{run},currency=\"EUR\"}}"));
     assert!(bought > 10.0 && (cost - bought).abs() < 1e-6, "{cost} is not {bought}");
-    assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
+    assert_eq!(exporter.terminate(Duration::from_secs(30)), 0);
 }
 
 /// The tempting wrong verdicts are beside it: runs that people start have no
@@ -156,5 +156,5 @@ async fn a_success_is_due_as_learned_or_as_the_operator_says() {
         value(&text, "spark_exporter_threshold{rule=\"data_skew\",threshold=\"run_time_ratio\"}")
             == Some(4.0)
     );
-    assert_eq!(exporter.terminate(Duration::from_secs(15)), 0);
+    assert_eq!(exporter.terminate(Duration::from_secs(30)), 0);
 }

@@ -72,8 +72,7 @@ async fn prometheus_has_the_series_and_the_rules() {
     command.arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()));
     command.arg(format!("--web.listen-address={page}"));
     let mut prometheus = Program::start(command, "Prometheus", true);
-    prometheus
-        .wait_for(Duration::from_secs(30), |line| line.contains("Server is ready").then_some(()));
+    prometheus.wait_for(SOON, |line| line.contains("Server is ready").then_some(()));
     assert!(lines.contains("localhost:10404"), "{lines}");
     let lines = lines.replace("localhost:10404", url.trim_start_matches("http://"));
     std::fs::write(&file, format!("{global}{lines}")).unwrap();
@@ -102,7 +101,7 @@ async fn prometheus_has_the_series_and_the_rules() {
     assert!(!prometheus.has_ended());
 }
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(2);
 
 /// What was sent to Grafana: path, Authorization, body.
 type Sent = Arc<Mutex<Vec<(String, String, Value)>>>;

@@ -261,7 +261,7 @@ pub(crate) fn daemon_at(listen: &str, arguments: &[&str]) -> (Program, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spark-exporter"));
     command.args(arguments).args(["--web.listen-address", listen, "--log.level", "trace"]);
     let program = Program::start(command, "spark-exporter", true);
-    let address = program.wait_for(Duration::from_secs(20), |line| {
+    let address = program.wait_for(Duration::from_mins(1), |line| {
         let (_, rest) = line.split_once("address=")?;
         Some(rest.split_whitespace().next()?.trim_matches('"').to_owned())
     });

@@ -16,7 +16,7 @@ fn started(program: PathBuf, what: &str, ready: &str, arguments: &[String]) -> P
     let mut command = Command::new(program);
     command.args(arguments);
     let program = Program::start(command, what, true);
-    program.wait_for(Duration::from_secs(30), |line| line.contains(ready).then_some(()));
+    program.wait_for(Duration::from_mins(2), |line| line.contains(ready).then_some(()));
     program
 }
 
@@ -100,7 +100,7 @@ async fn together_they_show_a_run_that_fails() {
     healthy_as("alertmanager", amtool, &[format!("--alertmanager.url=http://{manager}")]);
 
     // The job of the history is known by name before any of its runs ends here.
-    until(&format!("{url}/metrics"), Duration::from_mins(1), |text| {
+    until(&format!("{url}/metrics"), Duration::from_mins(2), |text| {
         let usual = "spark_application_runs_success_interval_seconds{spark_cluster=\"recorded\",app_name=\"nightly-etl\"}";
         value(text, usual).filter(|seconds| (86_000.0..87_000.0).contains(seconds))
     })
@@ -119,7 +119,7 @@ async fn together_they_show_a_run_that_fails() {
 
 /// A container's engine asks again until a service is ready.
 fn succeeds_soon(command: &mut Command) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_mins(2);
     while Instant::now() < deadline && !command.output().is_ok_and(|output| output.status.success())
     {
         std::thread::sleep(Duration::from_millis(200));

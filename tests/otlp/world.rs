@@ -98,7 +98,7 @@ impl Setup {
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         let program = Program::start(command, "spark-exporter", true);
         let mut said = Vec::new();
-        let address = program.wait_for(Duration::from_secs(30), |line| {
+        let address = program.wait_for(SOON, |line| {
             said.push(line.to_owned());
             let (_, rest) = line.split_once("address=")?;
             Some(rest.split_whitespace().next()?.trim_matches('"').to_owned())

@@ -245,13 +245,13 @@ async fn the_end_has_a_deadline() {
     daemon.publish(&[full_run("app-1")], true);
     tokio::time::sleep(SHORT).await;
     let took = daemon.end().await;
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[tokio::test]
 async fn it_ends_also_where_nothing_was_ever_published() {
     let back_end = BackEnd::default();
     let daemon = Daemon::start(back_end.start().await, LONG);
-    assert!(daemon.end().await < Duration::from_secs(5));
+    assert!(daemon.end().await < Duration::from_secs(20));
     assert!(back_end.requests().is_empty());
 }

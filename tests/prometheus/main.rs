@@ -25,4 +25,4 @@ mod world;
 
 use std::time::Duration;
 
-pub(crate) const SOON: Duration = Duration::from_mins(1);
+pub(crate) const SOON: Duration = Duration::from_mins(2);

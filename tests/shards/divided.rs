@@ -8,7 +8,7 @@ use crate::common::real::{Program, daemon, get};
 use crate::common::{recorded, value};
 use spark_exporter::config::{Shard, Sharding};
 
-pub(crate) const SOON: Duration = Duration::from_mins(1);
+pub(crate) const SOON: Duration = Duration::from_mins(2);
 
 pub(crate) fn sharding(shard: u32, total_shards: u32) -> Sharding {
     Sharding { shard: Shard(shard), total_shards }

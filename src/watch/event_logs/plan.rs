@@ -335,6 +335,6 @@ mod tests {
         let plan = known.plan(listing, &policy(100_030));
         assert!(plan.read.is_empty());
         // Each against each would take minutes.
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     }
 }

@@ -18,6 +18,9 @@ use crate::received::Received;
 use crate::tap::{Answer, Caught, Tap};
 use crate::world::{Exporter, RUNS, SOON, Setup, logs, write_log};
 
+/// What other tests may add to a scrape; who waits for a back end waits longer.
+const HICCUP: Duration = Duration::from_secs(2);
+
 /// How long a scrape takes: the middle one of many.
 async fn scrape_time(exporter: &Exporter) -> Duration {
     let mut times = Vec::new();
@@ -74,7 +77,7 @@ async fn down_and_back(protocol: &str) {
     write_log(logs.path(), recorded, app_id);
     exporter.settled(3).await;
     let dead = scrape_time(&exporter).await;
-    assert!(dead < without * 5 + Duration::from_millis(100), "{dead:?}, {without:?} before");
+    assert!(dead < without * 5 + HICCUP, "{dead:?}, {without:?} before");
     tokio::time::sleep(Duration::from_secs(4)).await;
     collector.restart();
     all_is_there(&collector, logs.path(), &RUNS[..3]);
@@ -255,10 +258,10 @@ async fn a_back_end_that_hangs_delays_nobody() {
     exporter.settled(RUNS.len()).await;
     let hangs = scrape_time(&exporter).await;
     assert!(!tap.caught().is_empty(), "nothing hangs");
-    assert!(hangs < without * 5 + Duration::from_millis(100), "{hangs:?}, {without:?} without");
+    assert!(hangs < without * 5 + HICCUP, "{hangs:?}, {without:?} without");
     let started = Instant::now();
     exporter.stop();
-    assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }
 
 /// More than a gRPC server takes at once: requests are smaller than that. Of

@@ -231,7 +231,7 @@ fn hostile_names_take_no_longer_than_they_are_long() {
         assert_eq!(rewritten(&name), name);
         // Built without optimisation; the cut comes first.
         let took = started.elapsed();
-        assert!(took < Duration::from_secs(5), "{took:?} for {}", &hostile[..12]);
+        assert!(took < Duration::from_secs(20), "{took:?} for {}", &hostile[..12]);
     }
 }
 

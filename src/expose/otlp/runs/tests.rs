@@ -219,7 +219,7 @@ impl World {
     async fn stop(&mut self) {
         self.stop.cancel();
         let task = self.task.take().unwrap();
-        timeout(Duration::from_secs(5), task).await.expect("it stops in time").unwrap();
+        timeout(Duration::from_secs(30), task).await.expect("it stops in time").unwrap();
     }
 
     fn publish(&self, runs: &[RunView]) {
@@ -241,7 +241,7 @@ impl World {
                 sleep(Duration::from_millis(2)).await;
             }
         };
-        let waited = timeout(Duration::from_secs(20), enough).await;
+        let waited = timeout(Duration::from_mins(1), enough).await;
         assert!(waited.is_ok(), "{} of {count}", self.server.taken().len());
         self.server.all()
     }
@@ -399,7 +399,7 @@ async fn the_list_is_bounded_and_what_goes_is_counted() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(Duration::from_secs(20), enough).await.expect("the oldest go");
+    timeout(Duration::from_mins(1), enough).await.expect("the oldest go");
     world.publish(&[]);
     sleep(Duration::from_millis(150)).await;
     let dropped = world.dropped();
@@ -466,7 +466,7 @@ async fn the_end_waits_for_what_is_left_and_no_longer() {
     sleep(Duration::from_millis(50)).await;
     let begun = Instant::now();
     world.stop().await;
-    assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -490,7 +490,7 @@ async fn killed_at_any_moment_nothing_is_lost_and_one_request_at_most_comes_twic
             sleep(Duration::from_millis(2)).await;
         }
     };
-    timeout(Duration::from_secs(20), all).await.expect("nothing is lost");
+    timeout(Duration::from_mins(1), all).await.expect("nothing is lost");
     world.stop().await;
     let taken = world.server.taken();
     assert_eq!(taken.iter().cloned().collect::<BTreeSet<_>>(), wanted);
