@@ -32,6 +32,7 @@ const NEWEST: &str = VERSIONS[1];
 /// Taken by whichever test runs Spark.
 static ROOM: Semaphore = Semaphore::const_new(2);
 
+/// For what goes by the clock.
 async fn alone() -> SemaphorePermit<'static> {
     ROOM.acquire_many(2).await.expect("never closed")
 }
@@ -86,7 +87,7 @@ async fn runs_of(url: &str, count: usize) -> Vec<Application> {
 /// failed and retried tasks of every sort, one with spill.
 #[tokio::test(flavor = "multi_thread")]
 async fn rest_and_log_agree() {
-    let _alone = alone().await;
+    let _beside = beside_another().await;
     for version in VERSIONS {
         let folder = tempfile::tempdir().unwrap();
         let (cluster, master) = standalone(version);
@@ -290,9 +291,9 @@ async fn a_running_application_is_watched_from_its_log_alone_in_4_3_0() {
 /// A driver with a thousand stages is asked little.
 #[tokio::test(flavor = "multi_thread")]
 async fn polling_a_driver_with_a_thousand_stages_stays_within_its_budget() {
-    let _alone = alone().await;
+    let _beside = beside_another().await;
     let folder = tempfile::tempdir().unwrap();
-    let workload = ["many_stages", "--stages", "1000", "--linger", "60"];
+    let workload = ["many_stages", "--stages", "1000", "--linger", "180"];
     let run = submit(NEWEST, "local[2]", folder.path(), &[], &workload);
     run.program.value("stages_done", MINUTES);
     let measured = measure(&run.ui, 24, Duration::from_millis(300)).await;
@@ -311,7 +312,7 @@ async fn polling_a_driver_with_a_thousand_stages_stays_within_its_budget() {
 /// server that is neither.
 #[tokio::test(flavor = "multi_thread")]
 async fn diagnose_asks_servers_too() {
-    let _alone = alone().await;
+    let _beside = beside_another().await;
     let folder = tempfile::tempdir().unwrap();
     let (cluster, master) = standalone(NEWEST);
     let mut run = submit(NEWEST, &master, folder.path(), &[], &["job_failed_caught"]);
