@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::kubernetes::objects;
+use crate::common::kubernetes::objects::objects;
 use crate::common::real::Program;
 
 /// Where a pod's files lie.

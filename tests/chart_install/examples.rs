@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::common::kubernetes::{ADMIN_TOKEN, ApiServer, objects};
+use crate::common::kubernetes::objects::objects;
+use crate::common::kubernetes::{ADMIN_TOKEN, ApiServer};
 use crate::common::real::{part, root};
 use crate::world::{Helm, chart, ci_values, with_operator};
 

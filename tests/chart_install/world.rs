@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::common::kubernetes::{ADMIN_TOKEN, ApiServer, objects};
+use crate::common::kubernetes::objects::objects;
+use crate::common::kubernetes::{ADMIN_TOKEN, ApiServer};
 use crate::common::real::{part, root};
 
 /// The chart's folder.
